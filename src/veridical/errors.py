@@ -1,0 +1,69 @@
+"""Every error that veridical raises on purpose.
+
+VeridicalError
+├── UsageError            the caller asked for something impossible; shown as one line, exit status 2
+│   └── InputError        a file holds something unusable; names file, line and field
+├── StageError            one item failed; becomes a Failure in its report, the run goes on
+│   ├── ModelError        the model gave no usable reply (bad request, filtered, out of budget, cut prompt)
+│   ├── ParseError        a reply arrived and cannot be read as what was asked for
+│   └── SearchError       evidence could not be looked up
+│       └── TopicNotFound the knowledge source has no page for the topic
+└── FatalError            going on is pointless (bad key, quota spent, disk full); the run stops, resumable
+    └── BudgetSpent       --max-cost was reached
+"""
+
+from __future__ import annotations
+
+
+class VeridicalError(Exception):
+    """Root of the tree."""
+
+
+class UsageError(VeridicalError):
+    """The caller asked for something impossible."""
+
+
+class InputError(UsageError):
+    """A file holds something unusable."""
+
+    def __init__(self, message: str, *, file: str, line: int | None = None, field: str | None = None) -> None:
+        place = file if line is None else f"{file}:{line}"
+        super().__init__(f"{place}: {f'field {field!r}: ' if field else ''}{message}")
+        self.file, self.line, self.field = file, line, field
+
+
+class StageError(VeridicalError):
+    """One item failed at one stage; the run goes on."""
+
+
+class ModelError(StageError):
+    """The model gave no usable reply."""
+
+
+class ParseError(StageError):
+    """A reply arrived and cannot be read as what was asked for. `reply` keeps it, whole."""
+
+    def __init__(self, message: str, *, reply: str = "") -> None:
+        super().__init__(message)
+        self.reply = reply
+
+
+class SearchError(StageError):
+    """Evidence could not be looked up."""
+
+
+class TopicNotFound(SearchError):
+    """The knowledge source has no page for the topic; `suggestions` are titles that come close."""
+
+    def __init__(self, topic: str, suggestions: tuple[str, ...] = (), *, source: str = "the knowledge source") -> None:
+        hint = f" Close titles: {', '.join(suggestions)}." if suggestions else ""
+        super().__init__(f"no page titled {topic!r} in {source}.{hint}")
+        self.topic, self.suggestions = topic, suggestions
+
+
+class FatalError(VeridicalError):
+    """Going on is pointless; the run stops and can be resumed."""
+
+
+class BudgetSpent(FatalError):
+    """The money set by --max-cost is used up."""

@@ -1,0 +1,277 @@
+"""The nouns: every stage takes these frozen values and returns new ones.
+
+Offsets are Unicode code points into `Generation.text` (or `Passage.text`), half-open: `text[start:end]`.
+Ids are keys; texts never are. This module imports nothing else of the package.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+
+class Struct(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Base of all nouns: frozen, keyword-only, JSON both ways, defaults left out of the JSON."""
+
+
+class Label(StrEnum):
+    """What a judge can say of a fact. "Unscored" is not a label: it is a `Failure`."""
+
+    SUPPORTED = "supported"
+    CONTRADICTED = "contradicted"
+    NOT_ENOUGH_EVIDENCE = "not_enough_evidence"
+    IRRELEVANT = "irrelevant"
+
+
+class GivenFact(Struct):
+    """A fact that came with the input, used by `--facts given`."""
+
+    text: str
+    sentence: str | None = None
+    """The sentence it was taken from, as the file gives it."""
+    label: str | None = None
+    """A human's label: "supported", "not_supported", "contradicted", "not_enough_evidence" or "irrelevant"."""
+
+
+class Generation(Struct):
+    """One long answer of a language model."""
+
+    id: str
+    text: str
+    prompt: str = ""
+    topic: str | None = None
+    system: str | None = None
+    """The model that wrote it."""
+    reference: str | None = None
+    """Text to judge against instead of a knowledge source."""
+    facts: tuple[GivenFact, ...] | None = None
+    """Facts given in the input; None = not given, () = given and empty."""
+    abstained: bool | None = None
+    """What the input says of it (for example null annotations in FActScore files); None = not said."""
+    metadata: dict[str, Any] = {}
+
+
+class Sentence(Struct):
+    """A unit of the generation; `generation.text[start:end] == text`."""
+
+    index: int
+    text: str
+    start: int
+    end: int
+    kind: str = "prose"
+    """"prose", "item" (of a list), "heading"."""
+
+
+class AtomicFact(Struct):
+    """One self-contained claim."""
+
+    id: str
+    """`"{generation.id}/{sentence}.{n}"`."""
+    text: str
+    sentence: int
+    """Index of the `Sentence` it was taken from."""
+    original: str | None = None
+    """Its wording before rewriting, where it was rewritten."""
+    span: tuple[int, int] | None = None
+    """Where it stands in the generation, where that could be found."""
+    repeats: int = 0
+    """How many further copies of it were merged into this one."""
+    flags: tuple[str, ...] = ()
+    """Warnings, such as "invented: 1987" (occurs neither in the sentence nor in its context)."""
+    gold: str | None = None
+    """A human's label that came with the input (see `GivenFact.label`)."""
+
+
+class Skipped(Struct):
+    """A sentence that makes no claim, and why it was left out."""
+
+    sentence: int
+    reason: str
+
+
+class Failure(Struct):
+    """What went wrong where; the reason that something stayed unscored."""
+
+    stage: str
+    error: str
+    """Class name of the error."""
+    message: str
+    reply: str | None = None
+    """The raw reply that could not be read, if there was one."""
+
+
+class SentenceFailure(Struct):
+    """A sentence that could not be decomposed."""
+
+    sentence: int
+    failure: Failure
+
+
+class Decomposition(Struct):
+    """What a decomposer makes of one generation."""
+
+    facts: tuple[AtomicFact, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+    failures: tuple[SentenceFailure, ...] = ()
+
+
+class Query(Struct):
+    """What to look up. With a `topic` only that topic's page is searched."""
+
+    text: str
+    topic: str | None = None
+
+
+class Passage(Struct):
+    """A piece of a knowledge source."""
+
+    id: str
+    text: str
+    title: str = ""
+    url: str | None = None
+    source: str = ""
+    """Name and snapshot of the knowledge source."""
+    score: float | None = None
+
+
+class Quote(Struct):
+    """The words of a passage that a verdict rests on: `passage.text[start:end]`."""
+
+    passage: str
+    """Id of the passage."""
+    start: int
+    end: int
+
+
+class Evidence(Struct):
+    """What was looked up for one fact."""
+
+    queries: tuple[str, ...] = ()
+    passages: tuple[Passage, ...] = ()
+    """Best first."""
+
+
+class Verdict(Struct):
+    """What a judge says of one fact."""
+
+    label: Label
+    judge: str
+    """Name of the judge."""
+    probability: float | None = None
+    """Of SUPPORTED, in [0, 1]."""
+    mode: str = "text"
+    """How it was read: "logprobs", "text", "features", "no evidence"; a run states how many of each."""
+    rationale: str | None = None
+    quotes: tuple[Quote, ...] = ()
+    error_type: str | None = None
+
+
+class JudgedFact(Struct):
+    """A fact with its evidence and exactly one of verdict or failure."""
+
+    fact: AtomicFact
+    evidence: Evidence = Evidence()
+    verdict: Verdict | None = None
+    failure: Failure | None = None
+
+    def __post_init__(self) -> None:
+        if (self.verdict is None) == (self.failure is None):
+            raise ValueError(f"fact {self.fact.id}: exactly one of verdict and failure must be set")
+
+
+class Usage(Struct):
+    """What was asked of models. Calls answered from the cache count too, so that it does not depend on luck."""
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float = 0.0
+    """US dollars, 0 where no price is known."""
+    seconds: float = 0.0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(**{name: getattr(self, name) + getattr(other, name) for name in self.__struct_fields__})
+
+
+class Report(Struct):
+    """Everything found out about one generation."""
+
+    generation: Generation
+    sentences: tuple[Sentence, ...] = ()
+    facts: tuple[JudgedFact, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+    failures: tuple[SentenceFailure, ...] = ()
+    """Sentences that could not be decomposed; with any, the generation is unscored and bounded."""
+    abstained: bool = False
+    abstention: str | None = None
+    """What made it count as an abstention: the rule and the words it found."""
+    failure: Failure | None = None
+    """Trouble with the generation as a whole."""
+    signature: str = ""
+    usage: Usage = Usage()
+
+
+class Score(Struct, omit_defaults=False):
+    """A number with its recipe, its interval and its denominators. All counts are of generations unless said."""
+
+    name: str
+    """The metric as spelled on the command line."""
+    value: float | None
+    """None where nothing could be scored: never NaN."""
+    low: float | None = None
+    high: float | None = None
+    """The interval at `level`, by bootstrap over prompts."""
+    level: float = 0.95
+    n: int = 0
+    """Generations in all."""
+    scored: int = 0
+    abstained: int = 0
+    no_claims: int = 0
+    """Answered, yet nothing in it could be judged true or false."""
+    unscored: dict[str, int] = {}
+    """Generations without a value, by reason ("decompose:ParseError")."""
+    facts: int = 0
+    """Facts in the scored generations."""
+    facts_judged: int = 0
+    unjudged: dict[str, int] = {}
+    """Facts without a verdict, by reason."""
+    bounds: tuple[float, float] | None = None
+    """The value if all that stayed unscored were not supported, and if all were supported."""
+    rule: str = ""
+    """The counting rule in words: what is the numerator, what the denominator, who is left out."""
+    signature: str = ""
+
+
+class HumanLabel(Struct):
+    """A person's label of one item."""
+
+    item: str
+    annotator: str
+    label: str | None = None
+    error_type: str | None = None
+    note: str = ""
+    references: tuple[str, ...] = ()
+    status: str = "done"
+    """"done" or "skipped"; an item without a record is untouched."""
+    at: str = ""
+
+
+class Edit(Struct):
+    """One replacement: `text[start:end]` was `before` and becomes `after`."""
+
+    start: int
+    end: int
+    before: str
+    after: str
+    fact_id: str
+    reason: str = ""
+
+
+class Revision(Struct):
+    """A repaired generation."""
+
+    generation_id: str
+    text: str
+    edits: tuple[Edit, ...] = ()
