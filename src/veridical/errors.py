@@ -67,3 +67,11 @@ class FatalError(VeridicalError):
 
 class BudgetSpent(FatalError):
     """The money set by --max-cost is used up."""
+
+
+def leaf(error: BaseException) -> BaseException:
+    """The one error that matters in an exception group of a task group: a fatal one if there is one, else the first."""
+    if not isinstance(error, BaseExceptionGroup):
+        return error
+    leaves = [leaf(inner) for inner in error.exceptions]
+    return next((inner for inner in leaves if isinstance(inner, FatalError)), leaves[0])

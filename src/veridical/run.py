@@ -1,0 +1,113 @@
+"""Many generations: bounded, in input order, resumable, with events for whoever listens.
+
+Memory depends on `in_flight`, never on the length of the input: generations are read, judged and written one by one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from .errors import leaf
+from .folder import ReportWriter, RunFolder
+from .pipeline import Method, evaluate
+from .types import Generation, Report
+
+
+@dataclass(frozen=True)
+class Started:
+    """The run begins. `total` is None where the input's length is not known."""
+
+    total: int | None
+    done: int
+
+
+@dataclass(frozen=True)
+class Reported:
+    """One report was written."""
+
+    report: Report
+
+
+@dataclass(frozen=True)
+class Ended:
+    """The last report was written."""
+
+    reports: int
+
+
+Event = Started | Reported | Ended
+
+
+def silent(event: Event) -> None:
+    """The listener that does nothing."""
+
+
+async def run(
+    generations: Iterable[Generation],
+    method: Method,
+    folder: RunFolder,
+    *,
+    done: Iterable[str] = (),
+    total: int | None = None,
+    in_flight: int = 16,
+    on_event: Callable[[Event], None] = silent,
+) -> int:
+    """Judge what is not done yet and append the reports in input order; returns how many were written.
+
+    A `FatalError` (or cancellation) stops the run; every report finished in order up to then is on disk.
+    """
+    finished = set(done)
+    on_event(Started(total, len(finished)))
+    todo = (generation for generation in generations if generation.id not in finished)
+    with folder.appending() as writer:
+        try:
+            written = await _ordered(todo, method, writer, in_flight, on_event)
+        except BaseExceptionGroup as group:
+            raise leaf(group) from None
+    on_event(Ended(written))
+    return written
+
+
+async def _ordered(
+    todo: Iterable[Generation],
+    method: Method,
+    writer: ReportWriter,
+    in_flight: int,
+    on_event: Callable[[Event], None],
+) -> int:
+    """At most `in_flight` generations are judged at once, and at most four times as many wait for their turn to be
+    written: one slow generation holds up neither the others nor the order."""
+    slots = asyncio.Semaphore(in_flight)
+    window: deque[asyncio.Task[Report]] = deque()
+    written = 0
+
+    async def judged(generation: Generation) -> Report:
+        async with slots:
+            return await evaluate(generation, method)
+
+    def write_first() -> None:
+        nonlocal written
+        report = window.popleft().result()
+        writer.write(report)
+        written += 1
+        on_event(Reported(report))
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for generation in todo:
+                window.append(group.create_task(judged(generation)))
+                while window and (window[0].done() or len(window) >= 4 * in_flight):
+                    await asyncio.wait([window[0]])
+                    write_first()
+                if len(window) >= in_flight:
+                    await asyncio.sleep(0)  # let the judges run before more input is read
+            while window:
+                await asyncio.wait([window[0]])
+                write_first()
+    finally:
+        while window and window[0].done() and not window[0].cancelled() and window[0].exception() is None:
+            write_first()
+    return written

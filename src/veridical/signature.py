@@ -1,0 +1,89 @@
+"""A number's recipe: every setting of a method, found by walking its parts, so that none can be forgotten."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from . import __version__
+
+Flat = dict[str, str | int | float | bool | None]
+
+
+@dataclasses.dataclass(frozen=True)
+class Signature:
+    """`fields` is flat: "verifier.model" -> "openai/gpt-4o-mini"."""
+
+    fields: Flat
+
+    @property
+    def digest(self) -> str:
+        return hashlib.sha256(json.dumps(self.fields, sort_keys=True).encode()).hexdigest()[:12]
+
+    @property
+    def short(self) -> str:
+        """The method's name and a digest of everything: what each report carries."""
+        return f"{self.fields['name']}:{self.digest}"
+
+    def __str__(self) -> str:
+        """`key:value|…|sha:…`, for people: what scores are printed with."""
+        named = {key: value for key, value in self.fields.items() if key != "name" and value not in (None, "")}
+        parts = [f"method:{self.fields['name']}", *(f"{key}:{value}" for key, value in named.items())]
+        return "|".join([*parts, f"sha:{self.digest}"])
+
+    def differences(self, other: Mapping[str, Any]) -> list[str]:
+        """Each field in which `other` (flat fields of an earlier run) is different, in words."""
+        keys = sorted({*self.fields, *other})
+        return [
+            f"{key}: {other.get(key)!r} then, {self.fields.get(key)!r} now"
+            for key in keys
+            if other.get(key) != self.fields.get(key)
+        ]
+
+
+def sign(method: Any) -> Signature:
+    """Walk the parts of a method (a dataclass). Raises TypeError on a part that cannot be described."""
+    flat: Flat = {"version": __version__}
+    _walk(method, "", flat)
+    return Signature(flat)
+
+
+def _walk(part: Any, path: str, into: Flat) -> None:
+    if isinstance(part, enum.Enum):
+        part = part.value
+    if part is None or isinstance(part, (str, int, float, bool)):
+        into[path] = part
+    elif hasattr(part, "fingerprint"):  # prompt templates, fitted weights
+        into[path] = f"{getattr(part, 'name', type(part).__name__)}@{part.fingerprint}"
+    elif hasattr(part, "chat") or hasattr(
+        part, "search"
+    ):  # models and knowledge: their name carries version and snapshot
+        into[path] = part.name
+    elif dataclasses.is_dataclass(part):
+        if path:
+            into[path] = getattr(part, "name", type(part).__name__)
+        for field in dataclasses.fields(part):
+            if field.name != "name" or not path:
+                _walk(getattr(part, field.name), f"{path}.{field.name}".lstrip("."), into)
+    elif isinstance(part, msgspec.Struct):
+        for name in part.__struct_fields__:
+            _walk(getattr(part, name), f"{path}.{name}", into)
+    elif isinstance(part, Mapping):
+        for key in sorted(part):
+            _walk(part[key], f"{path}.{key}", into)
+    elif isinstance(part, (tuple, list)):
+        into[path] = json.dumps([_plain(item) for item in part], ensure_ascii=False)
+    else:
+        raise TypeError(f"{path}: a {type(part).__name__} cannot be part of a signature")
+
+
+def _plain(item: Any) -> Any:
+    flat: Flat = {}
+    _walk(item, "", flat)
+    return flat.get("", flat)
