@@ -85,7 +85,7 @@ class RunFolder:
         if not self.info_path.exists():
             if self.reports_path.exists() and self.reports_path.stat().st_size:
                 raise UsageError(
-                    f"{self.path} holds reports of an unknown run (no run.json); use --fresh or another folder"
+                    f"{self.path} holds reports of an unknown run (no run.json); use --fresh"
                 )
             self._write_info(info)
             return []

@@ -1,0 +1,57 @@
+"""The command line: parsing and printing only. One file a command.
+
+Exit status: 0 all done, 1 something stayed unscored or a threshold failed, 2 usage error, 3 stopped early and resumable.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+import typer
+
+from ..errors import FatalError, UsageError, VeridicalError, leaf
+from .app import app
+
+STOPPED = 3
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run one command and exit with its status."""
+    sys.exit(run(arguments))
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Run one command and return its exit status; every expected error is one line on stderr."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]
+    command = typer.main.get_command(app)
+    try:
+        return command.main(arguments, prog_name="veridical", standalone_mode=False) or 0
+    except click.exceptions.Exit as exit_:
+        return exit_.exit_code
+    except click.ClickException as error:
+        return _say(f"veridical: {error.format_message()}", 2)
+    except (KeyboardInterrupt, click.Abort):
+        return _say("veridical: stopped; the same command goes on where it stopped", STOPPED)
+    except BrokenPipeError:  # the reader of our stdout went away (head, less)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (VeridicalError, BaseExceptionGroup) as error:
+        error = leaf(error)
+        if isinstance(error, FatalError):
+            return _say(f"veridical: stopped: {error} (the same command goes on where it stopped)", STOPPED)
+        if isinstance(error, UsageError):
+            return _say(f"veridical: {error}", 2)
+        if isinstance(error, VeridicalError):
+            return _say(f"veridical: {error}", 1)
+        raise error from None
+
+
+def _say(line: str, status: int) -> int:
+    print(line, file=sys.stderr)  # noqa: T201
+    return status
+
+
+__all__ = ["app", "main", "run"]

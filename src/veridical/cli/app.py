@@ -1,0 +1,61 @@
+"""The command tree. Each command's module is imported when it is used, so that `veridical --help` starts at once."""
+
+from __future__ import annotations
+
+import importlib
+
+import click
+import typer
+import typer.core
+
+from .. import __version__
+
+COMMANDS: dict[str, str] = {
+    "score": "Decompose, gather evidence, judge and score a file of generations.",
+    "check": "Check one text and print its facts with verdict, evidence and source.",
+    "metrics": "Scores of a finished run: any metric, no model calls.",
+    "compare": "Runs side by side on their common prompts: differences, intervals, ranking.",
+    "estimate": "Calls, tokens, money and time before spending any.",
+    "knowledge": "Build, search and describe a knowledge source.",
+    "models": "Judges at hand: list, fetch an embedded one, probe an endpoint.",
+    "methods": "The published recipes and the embedded one.",
+    "cache": "What the cache of calls holds; clear it.",
+}
+"""Name of each command and its one line of help; the command is `app` in the module of that name."""
+
+
+class _Lazy(typer.core.TyperGroup):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"{__package__}.{cmd_name}")
+        command = typer.main.get_command(module.app)
+        command.name = cmd_name
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+app = typer.Typer(
+    cls=_Lazy,
+    name="veridical",
+    help="Measure, explain and repair the factuality of long-form text written by language models.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    version: bool = typer.Option(False, "--version", help="Print the version and exit."),
+) -> None:
+    if version:
+        typer.echo(__version__)
+        raise typer.Exit
