@@ -39,7 +39,9 @@ class RunInfo(Struct):
     input_sha256: str
     settings: dict[str, Any] = {}
     """The options that chose what was read and how: sample, seed, facts, metrics."""
-    versions: dict[str, str] = {"veridical": __version__, "python": sys.version.split()[0]}
+    versions: dict[str, str] = msgspec.field(
+        default_factory=lambda: {"veridical": __version__, "python": sys.version.split()[0]}
+    )
 
 
 class _Id(msgspec.Struct):
@@ -84,9 +86,7 @@ class RunFolder:
             self.info_path.unlink(missing_ok=True)
         if not self.info_path.exists():
             if self.reports_path.exists() and self.reports_path.stat().st_size:
-                raise UsageError(
-                    f"{self.path} holds reports of an unknown run (no run.json); use --fresh"
-                )
+                raise UsageError(f"{self.path} holds reports of an unknown run (no run.json); use --fresh")
             self._write_info(info)
             return []
         self._check_same(signature, info)

@@ -1,6 +1,6 @@
 """The command line: parsing and printing only. One file a command.
 
-Exit status: 0 all done, 1 something stayed unscored or a threshold failed, 2 usage error, 3 stopped early and resumable.
+Exit status: 0 all done, 1 something stayed unscored or a threshold failed, 2 usage error, 3 stopped early, resumable.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import sys
 
-import click
 import typer
 
 from ..errors import FatalError, UsageError, VeridicalError, leaf
@@ -29,11 +28,11 @@ def run(arguments: list[str] | None = None) -> int:
     command = typer.main.get_command(app)
     try:
         return command.main(arguments, prog_name="veridical", standalone_mode=False) or 0
-    except click.exceptions.Exit as exit_:
+    except typer.Exit as exit_:
         return exit_.exit_code
-    except click.ClickException as error:
-        return _say(f"veridical: {error.format_message()}", 2)
-    except (KeyboardInterrupt, click.Abort):
+    except typer.TyperException as error:
+        return _say(f"veridical: {getattr(error, 'message', error)}", 2)
+    except (KeyboardInterrupt, typer.Abort):
         return _say("veridical: stopped; the same command goes on where it stopped", STOPPED)
     except BrokenPipeError:  # the reader of our stdout went away (head, less)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

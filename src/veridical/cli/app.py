@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import importlib
+from typing import Any
 
-import click
 import typer
 import typer.core
 
@@ -25,10 +25,10 @@ COMMANDS: dict[str, str] = {
 
 
 class _Lazy(typer.core.TyperGroup):
-    def list_commands(self, ctx: click.Context) -> list[str]:
+    def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in COMMANDS:
             return None
         module = importlib.import_module(f"{__package__}.{cmd_name}")
@@ -36,7 +36,7 @@ class _Lazy(typer.core.TyperGroup):
         command.name = cmd_name
         return command
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 

@@ -1,0 +1,117 @@
+"""Tables for people. Data goes to stdout, everything else to stderr."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import rich.box
+import rich.console
+import rich.table
+from rich.markup import escape
+from rich.text import Text
+
+from ..types import JudgedFact, Label, Report, Score
+
+MARKS = {
+    Label.SUPPORTED: ("✓ supported", "green"),
+    Label.CONTRADICTED: ("✗ contradicted", "red"),
+    Label.NOT_ENOUGH_EVIDENCE: ("? not enough evidence", "yellow"),
+    Label.IRRELEVANT: ("- irrelevant", "dim"),
+}
+
+
+def out() -> rich.console.Console:
+    """stdout; plain and wide when it is not a terminal, so that nothing is cut in a pipe."""
+    console = rich.console.Console(highlight=False)
+    return console if console.is_terminal else rich.console.Console(highlight=False, width=160)
+
+
+def err() -> rich.console.Console:
+    """stderr, for progress and remarks."""
+    return rich.console.Console(stderr=True, highlight=False)
+
+
+def table(*columns: str, right: Sequence[str] = ()) -> rich.table.Table:
+    made = rich.table.Table(box=rich.box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for column in columns:
+        made.add_column(column, justify="right" if column in right else "left", overflow="fold")
+    return made
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    return "–" if value is None else f"{value:.{digits}f}"
+
+
+def interval(score: Score) -> str:
+    return "–" if score.low is None or score.high is None else f"[{score.low:.3f}, {score.high:.3f}]"
+
+
+def reasons(counts: dict[str, int]) -> str:
+    return ", ".join(f"{reason} {n}" for reason, n in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))
+
+
+def scores(results: Sequence[Score]) -> rich.table.Table:
+    """One row a metric: value, interval, denominators, bounds."""
+    level = f"{results[0].level:.0%} interval" if results else "interval"
+    made = table("metric", "value", level, "scored", "bounds if the unscored were …", right=("value", "scored"))
+    for score in results:
+        if not score.unscored and not score.unjudged:
+            bounds = "nothing unscored"
+        else:
+            bounds = "–" if score.bounds is None else "{:.3f} not, {:.3f} all supported".format(*score.bounds)
+        made.add_row(score.name, number(score.value), interval(score), f"{score.scored} of {score.n}", bounds)
+    return made
+
+
+def denominators(score: Score) -> list[str]:
+    """In words: who is in the number and who is not."""
+    left_out = score.abstained + score.no_claims + sum(score.unscored.values())
+    lines = [f"{score.scored} of {score.n} generations scored" + (f", {left_out} not" if left_out else "")]
+    if score.abstained:
+        lines.append(f"  abstained {score.abstained} (response rate {1 - score.abstained / score.n:.3f})")
+    if score.no_claims:
+        lines.append(f"  without claims {score.no_claims}")
+    if score.unscored:
+        lines.append(f"  unscored {sum(score.unscored.values())}: {reasons(score.unscored)}")
+    facts = f"{score.facts_judged} of {score.facts} facts judged"
+    lines.append(facts + (f"; without verdict: {reasons(score.unjudged)}" if score.unjudged else ""))
+    return lines
+
+
+def facts(report: Report) -> rich.table.Table:
+    """Each fact with its verdict, the quoted evidence and its source."""
+    made = table("fact", "verdict", "p", "evidence", "source", right=("p",))
+    for judged in report.facts:
+        made.add_row(escape(judged.fact.text), *_verdict(judged), escape(_quote(judged)), escape(_source(judged)))
+    return made
+
+
+def _verdict(judged: JudgedFact) -> tuple[Text, str]:
+    if judged.verdict is None:
+        failure = judged.failure
+        return Text(f"! unscored: {failure.error if failure else ''}", style="magenta"), ""
+    words, style = MARKS[judged.verdict.label]
+    probability = judged.verdict.probability
+    return Text(words, style=style), "" if probability is None else f"{probability:.2f}"
+
+
+def _quote(judged: JudgedFact) -> str:
+    if judged.verdict is None:
+        return judged.failure.message if judged.failure else ""
+    passages = {passage.id: passage for passage in judged.evidence.passages}
+    quotes = [passages[q.passage].text[q.start : q.end] for q in judged.verdict.quotes if q.passage in passages]
+    return " … ".join(quotes) or judged.verdict.rationale or ""
+
+
+def _source(judged: JudgedFact) -> str:
+    ids = {quote.passage for quote in judged.verdict.quotes} if judged.verdict else set()
+    cited = [p for p in judged.evidence.passages if p.id in ids] or judged.evidence.passages[:1]
+    return ", ".join(dict.fromkeys(f"{p.title or p.id} ({p.source})" if p.source else p.title or p.id for p in cited))
+
+
+def verdicts(reports: Iterable[Report]) -> Counter[str]:
+    """How many facts have which verdict; those without one under "unscored"."""
+    return Counter(
+        judged.verdict.label.value if judged.verdict else "unscored" for report in reports for judged in report.facts
+    )
