@@ -1,0 +1,118 @@
+"""`veridical check`: one text, printed as a table of facts."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import Annotated
+
+import msgspec
+import typer
+
+from ..errors import UsageError
+from ..methods import Method, warning
+from ..models.cache import CallStore
+from ..models.metered import Budget
+from ..pipeline import evaluate
+from ..types import Generation, Report
+from . import show
+from .options import (
+    Abstain,
+    AsJson,
+    Cache,
+    Concurrency,
+    Config,
+    DecomposerName,
+    Demonstrations,
+    Judge,
+    K,
+    Knowledge,
+    MaxCost,
+    MethodName,
+    Read,
+    Setup,
+    opened,
+)
+
+app = typer.Typer(rich_markup_mode=None)
+
+
+@app.command(
+    help="Check one text and print its facts with verdict, evidence and source.\n\n"
+    'Example: veridical check "Ada Lovelace died in 1862." --topic "Ada Lovelace" --knowledge kb.sqlite'
+)
+def check(
+    text: Annotated[str, typer.Argument(help="The text; - is stdin.")],
+    topic: Annotated[str | None, typer.Option(help="Title of the page to judge against.")] = None,
+    prompt: Annotated[str, typer.Option(help="What was asked.")] = "",
+    reference: Annotated[str | None, typer.Option(help="Text to judge against, instead of --knowledge.")] = None,
+    method: MethodName = None,
+    judge: Judge = None,
+    decomposer: DecomposerName = None,
+    knowledge: Knowledge = None,
+    abstain: Abstain = "standard",
+    k: K = 5,
+    concurrency: Concurrency = 16,
+    max_cost: MaxCost = None,
+    read_as: Read = "auto",
+    demonstrations: Demonstrations = "general",
+    cache: Cache = None,
+    as_json: AsJson = False,
+    config: Config = None,
+) -> None:
+    if not knowledge and not reference and method != "no-context":
+        raise UsageError("check needs something to judge against: --knowledge KB or --reference TEXT")
+    text = sys.stdin.read() if text == "-" else text
+    generation = Generation(id="text", text=text, topic=topic, prompt=prompt, reference=reference)
+    setup = Setup(
+        method=method,
+        judge=judge,
+        decomposer=decomposer,
+        knowledge=knowledge,
+        abstain=abstain,
+        k=k,
+        concurrency=concurrency,
+        read=read_as,
+        demonstrations=demonstrations,
+    )
+    store = CallStore(cache) if cache else None
+    report, made = asyncio.run(_check(generation, setup, store, Budget(max_cost=max_cost)))
+    if as_json:
+        typer.echo(msgspec.json.encode(report).decode())
+    else:
+        _print(report, made)
+    if report.failure or report.failures or any(fact.failure for fact in report.facts):
+        raise typer.Exit(1)
+
+
+async def _check(
+    generation: Generation, setup: Setup, store: CallStore | None, budget: Budget
+) -> tuple[Report, Method]:
+    try:
+        async with opened(setup, store=store, budget=budget) as made:
+            return await evaluate(generation, made), made
+    finally:
+        if store:
+            store.close()
+
+
+def _print(report: Report, made: Method) -> None:
+    out = show.out()
+    if report.abstained:
+        out.print(f"an abstention ({report.abstention}); nothing to check", markup=False)
+        return
+    if report.failure:
+        failure = report.failure
+        out.print(f"unscored: {failure.stage}: {failure.error}: {failure.message}", markup=False)
+        return
+    out.print(show.facts(report))
+    for skipped in report.skipped:
+        words = report.sentences[skipped.sentence].text
+        out.print(f"no claim ({skipped.reason}): {words}", markup=False, style="dim")
+    for failed in report.failures:
+        words = report.sentences[failed.sentence].text
+        out.print(f"not decomposed ({failed.failure.message}): {words}", markup=False)
+    counts = show.verdicts([report])
+    out.print("\n" + ", ".join(f"{label} {n}" for label, n in counts.most_common()), markup=False)
+    if caution := warning(made):
+        out.print(f"caution: {caution}", markup=False, style="yellow")

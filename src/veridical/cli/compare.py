@@ -1,0 +1,1 @@
+"""`veridical compare`: runs side by side on their common prompts."""

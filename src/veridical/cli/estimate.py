@@ -1,0 +1,91 @@
+"""`veridical estimate`: what a run would ask for, before anything is spent."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated
+
+import msgspec
+import typer
+
+from ..estimate import Estimate
+from ..estimate import estimate as estimated
+from ..inputs import read, sample
+from . import show
+from .options import (
+    AsJson,
+    Concurrency,
+    Config,
+    DecomposerName,
+    Demonstrations,
+    Facts,
+    Judge,
+    K,
+    Knowledge,
+    MethodName,
+    Setup,
+    opened,
+)
+
+app = typer.Typer(rich_markup_mode=None)
+
+
+@app.command(
+    help="Calls, tokens, money and time before spending any.\n\n"
+    "Example: veridical estimate answers.jsonl --judge openai/gpt-4o-mini --knowledge kb.sqlite"
+)
+def estimate(
+    generations: Annotated[str, typer.Argument(help="JSONL, JSON, CSV or Parquet file.")],
+    method: MethodName = None,
+    judge: Judge = None,
+    decomposer: DecomposerName = None,
+    knowledge: Knowledge = None,
+    facts: Facts = "extracted",
+    k: K = 5,
+    concurrency: Concurrency = 16,
+    demonstrations: Demonstrations = "biographies",
+    latency: Annotated[float, typer.Option(min=0, help="Seconds a call takes.")] = 1.0,
+    sample_size: Annotated[int, typer.Option("--sample", min=1, help="Generations to look at.")] = 50,
+    seed: Annotated[int, typer.Option(help="Seed of the sample.")] = 0,
+    as_json: AsJson = False,
+    config: Config = None,
+) -> None:
+    setup = Setup(
+        method=method,
+        judge=judge,
+        decomposer=decomposer,
+        knowledge=knowledge,
+        facts=facts,
+        k=k,
+        concurrency=concurrency,
+        read="text",
+        demonstrations=demonstrations,
+    )
+    result = asyncio.run(_estimate(generations, setup, latency, sample_size, seed))
+    if as_json:
+        typer.echo(msgspec.json.encode(result).decode())
+    else:
+        _print(result, latency, concurrency)
+
+
+async def _estimate(path: str, setup: Setup, latency: float, size: int, seed: int) -> Estimate:
+    total = sum(1 for _ in read(path, on_error="skip"))
+    chosen = sample(read(path, on_error="skip"), size, seed)
+    async with opened(setup) as made:
+        return await estimated(chosen, made, total=total, latency=latency, concurrency=setup.concurrency, limit=size)
+
+
+def _print(result: Estimate, latency: float, concurrency: int) -> None:
+    out = show.out()
+    table = show.table("model", "calls", "prompt tokens", "completion tokens", right=("calls",))
+    for name, usage in result.models.items():
+        table.add_row(name, f"{usage.calls:,}", f"{usage.prompt_tokens:,}", f"{usage.completion_tokens:,}")
+    if result.models:
+        out.print(table)
+    else:
+        out.print("this method asks no model")
+    cost = "price not known" if result.cost is None else f"${result.cost:,.2f}"
+    out.print(f"{result.generations} generations, about {result.facts:,} facts; {cost}", markup=False)
+    if result.calls:
+        out.print(f"{result.seconds / 60:.1f} minutes at {latency:g} s a call and {concurrency} at once", markup=False)
+    out.print(f"taken from {result.sampled} generations, four characters a token", markup=False, style="dim")

@@ -1,0 +1,50 @@
+"""`veridical metrics`: scores of a finished run, without any call."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from ..folder import RunFolder
+from ..metrics import parse
+from ..scores import scores
+from . import show
+from .options import AsJson
+
+app = typer.Typer(rich_markup_mode=None)
+
+DEFAULTS = ("factscore(gamma=10)", "factscore(gamma=0)", "precision", "precision(decided)", "facts")
+
+
+@app.command(
+    help="Scores of a finished run: any metric, no model calls.\n\n"
+    "Example: veridical metrics runs/mine --metric f1@64 --metric precision"
+)
+def metrics(
+    run: Annotated[Path, typer.Argument(help="Run folder.")],
+    metric: Annotated[list[str] | None, typer.Option("--metric", help="As it is printed, such as 'f1@64'.")] = None,
+    abstentions: Annotated[str, typer.Option(help="exclude: only answers count; zero: an abstention counts 0.")] = (
+        "exclude"
+    ),
+    level: Annotated[float, typer.Option(min=0.5, max=0.999, help="Level of the intervals.")] = 0.95,
+    seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    folder = RunFolder(run)
+    info = folder.info()
+    made = [parse(spelling) for spelling in metric or DEFAULTS]
+    results = scores(folder.reports(), made, level=level, seed=seed, abstentions=abstentions, signature=info.signature)
+    if as_json:
+        typer.echo(msgspec.json.encode({"scores": results, "run": str(run)}).decode())
+        return
+    out = show.out()
+    out.print(show.scores(results))
+    out.print()
+    for line in show.denominators(results[0]):
+        out.print(line, markup=False)
+    for result in results:
+        out.print(f"{result.name}: {result.rule}", markup=False, style="dim")
+    out.print(f"signature: {info.signature}", markup=False, style="dim")

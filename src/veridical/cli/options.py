@@ -1,0 +1,158 @@
+"""Options that several commands share, and the one place where they become models, knowledge and a method."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..errors import UsageError
+from ..methods import METHODS, Method, Parts, method
+from ..models.base import LanguageModel
+from ..models.cache import CallStore
+from ..models.factory import open_model
+from ..models.metered import Budget
+from ..text.abstention import rule
+
+EMBEDDED = "embedded"
+
+
+def _config(ctx: Any, path: Path | None) -> Path | None:
+    """Take defaults of all options from a TOML file: every option by its long name, dashes or underscores."""
+    if path is None:
+        return None
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"--config {path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"--config {path}: {error}") from None
+    names = {option.lstrip("-").replace("-", "_"): param.name for param in ctx.command.params for option in param.opts}
+    given = {key.replace("-", "_"): value for key, value in values.items()}
+    if unknown := sorted(set(given) - set(names)):
+        raise UsageError(f"--config {path}: no option named {', '.join(unknown)}")
+    ctx.default_map = {**(ctx.default_map or {}), **{names[key]: value for key, value in given.items()}}
+    return path
+
+
+Config = Annotated[
+    Path | None,
+    typer.Option("--config", help="TOML file with options by name.", is_eager=True, callback=_config),
+]
+MethodName = Annotated[
+    str | None,
+    typer.Option("--method", help=f"{', '.join(METHODS)} (default: embedded, or factscore with --judge)."),
+]
+Judge = Annotated[str | None, typer.Option("--judge", help="Model that judges: provider/name.")]
+DecomposerName = Annotated[
+    str | None, typer.Option("--decomposer", help="Model that splits into facts, or 'embedded' (default: the judge).")
+]
+Knowledge = Annotated[
+    str | None,
+    typer.Option("--knowledge", help="Knowledge source to judge against (default: each input's own reference)."),
+]
+Facts = Annotated[str, typer.Option("--facts", help="extracted, or given: use the facts in the input.")]
+Abstain = Annotated[str, typer.Option("--abstain", help="Abstention rule: standard, generic, perplexity, never.")]
+K = Annotated[int, typer.Option("-k", min=1, help="Passages a judge sees for each fact.")]
+Concurrency = Annotated[int, typer.Option("--concurrency", min=1, help="Most model calls at once.")]
+MaxCost = Annotated[float | None, typer.Option("--max-cost", min=0, help="Stop before spending more, in US dollars.")]
+Read = Annotated[
+    str, typer.Option("--read", help="How verdicts are read: logprobs, text, or auto (asks the judge once).")
+]
+Demonstrations = Annotated[
+    str, typer.Option("--demonstrations", help="Examples for the LLM decomposer: biographies or general.")
+]
+Cache = Annotated[
+    Path | None, typer.Option("--cache", help="Cache of calls, may be shared (default: in the run folder).")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON to stdout.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setup:
+    """The options that decide how generations are judged."""
+
+    method: str | None = None
+    judge: str | None = None
+    decomposer: str | None = None
+    knowledge: str | None = None
+    facts: str = "extracted"
+    abstain: str = "standard"
+    k: int = 5
+    concurrency: int = 16
+    read: str = "auto"
+    demonstrations: str = "biographies"
+
+    def __post_init__(self) -> None:
+        _one_of("--facts", self.facts, ("extracted", "given"))
+        _one_of("--read", self.read, ("auto", "logprobs", "text"))
+        _one_of("--demonstrations", self.demonstrations, ("biographies", "general"))
+
+    @property
+    def recipe(self) -> str:
+        return self.method or ("factscore" if self.judge else EMBEDDED)
+
+
+@asynccontextmanager
+async def opened(
+    setup: Setup, *, store: CallStore | None = None, budget: Budget | None = None
+) -> AsyncIterator[Method]:
+    """Models and knowledge opened, put together as a method, and closed again."""
+    budget = budget or Budget()
+    models: dict[str, LanguageModel] = {}
+
+    def model(spec: str | None) -> LanguageModel | None:
+        if spec is None or spec == EMBEDDED:
+            return None
+        if spec not in models:
+            models[spec] = open_model(spec, store=store, budget=budget, concurrency=setup.concurrency)
+        return models[spec]
+
+    judge, decomposer = model(setup.judge), model(setup.decomposer)
+    try:
+        parts = Parts(
+            judge=judge,
+            decomposer=decomposer,
+            embedded_decomposer=setup.decomposer == EMBEDDED,
+            given_facts=setup.facts == "given",
+            searcher=_searcher(setup.knowledge),
+            k=setup.k,
+            reading=await _reading(setup.read, judge),
+            demonstrations=setup.demonstrations,
+            abstention=rule(setup.abstain),
+        )
+        yield method(setup.recipe, parts)
+    finally:
+        for opened_model in models.values():
+            await opened_model.close()
+
+
+async def _reading(wanted: str, judge: LanguageModel | None) -> Any:
+    """ "logprobs" or "text" for the whole run, so that no score mixes the two."""
+    if wanted != "auto":
+        return wanted
+    if judge is None:
+        return "text"
+    from ..models.probe import gives_logprobs
+
+    return "logprobs" if await gives_logprobs(judge) else "text"
+
+
+def _searcher(spec: str | None) -> Any:
+    if spec is None:
+        return None
+    if spec.startswith("web:"):
+        raise UsageError("--knowledge web:… is not in this version; build a local one with `veridical knowledge build`")
+    from ..knowledge.store import Store
+
+    return Store.open(Path(spec))
+
+
+def _one_of(option: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise UsageError(f"{option} {value}: must be one of {', '.join(allowed)}")

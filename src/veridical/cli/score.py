@@ -1,0 +1,222 @@
+"""`veridical score`: the main job."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import shutil
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import typer
+
+from ..errors import FatalError, UsageError
+from ..folder import RunFolder, RunInfo
+from ..inputs import Inputs, read, sample
+from ..methods import Method, warning
+from ..metrics import parse
+from ..models.cache import CallStore
+from ..models.metered import Budget
+from ..run import run
+from ..scores import scores
+from ..types import Score
+from . import show
+from .options import (
+    Abstain,
+    AsJson,
+    Cache,
+    Concurrency,
+    Config,
+    DecomposerName,
+    Demonstrations,
+    Facts,
+    Judge,
+    K,
+    Knowledge,
+    MaxCost,
+    MethodName,
+    Read,
+    Setup,
+    opened,
+)
+from .progress import listener
+
+app = typer.Typer(rich_markup_mode=None)
+
+
+@app.command(
+    help="Decompose, gather evidence, judge and score a file of generations.\n\n"
+    "Example: veridical score answers.jsonl --knowledge kb.sqlite --out runs/mine"
+)
+def score(
+    generations: Annotated[str, typer.Argument(help="JSONL, JSON, CSV or Parquet file; - is stdin.")],
+    out: Annotated[Path, typer.Option("--out", help="Run folder to write, or to go on with.")],
+    method: MethodName = None,
+    judge: Judge = None,
+    decomposer: DecomposerName = None,
+    knowledge: Knowledge = None,
+    facts: Facts = "extracted",
+    abstain: Abstain = "standard",
+    gamma: Annotated[float, typer.Option(min=0, help="Length penalty of FActScore; 0 = none.")] = 10,
+    metric: Annotated[list[str] | None, typer.Option("--metric", help="Further metrics, such as precision.")] = None,
+    k: K = 5,
+    concurrency: Concurrency = 16,
+    max_cost: MaxCost = None,
+    read_as: Read = "auto",
+    demonstrations: Demonstrations = "biographies",
+    on_error: Annotated[str, typer.Option(help="Unusable input: stop, or skip it and go on.")] = "stop",
+    sample_size: Annotated[int | None, typer.Option("--sample", min=1, help="Judge only N generations.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the sample and the intervals.")] = 0,
+    fresh: Annotated[bool, typer.Option("--fresh/--resume", help="Start again, or go on (the default).")] = False,
+    fail_under: Annotated[float | None, typer.Option(help="Exit 1 if the score is lower.")] = None,
+    cache: Cache = None,
+    log: Annotated[bool, typer.Option("--log", help="Also write events.jsonl.")] = False,
+    as_json: AsJson = False,
+    config: Config = None,
+) -> None:
+    setup = Setup(
+        method=method,
+        judge=judge,
+        decomposer=decomposer,
+        knowledge=knowledge,
+        facts=facts,
+        abstain=abstain,
+        k=k,
+        concurrency=concurrency,
+        read=read_as,
+        demonstrations=demonstrations,
+    )
+    spellings = list(dict.fromkeys([f"factscore(gamma={gamma:g})", "factscore(gamma=0)", *(metric or DEFAULTS)]))
+    for spelling in spellings:
+        parse(spelling)
+    folder = RunFolder(out)
+    out.mkdir(parents=True, exist_ok=True)
+    source = Source(_spooled(generations, folder), on_error, sample_size, seed)
+    budget = Budget(max_cost=max_cost)
+    made = asyncio.run(_run(source, setup, folder, budget, cache, fresh=fresh, log=log))
+    results = scores(
+        folder.reports(), [parse(spelling) for spelling in spellings], seed=seed, signature=str(made.signature)
+    )
+    _print(results, folder, made, source, budget, as_json=as_json)
+    _exit(results, fail_under)
+
+
+DEFAULTS = ("precision", "facts")
+"""Printed beside FActScore with and without its length penalty."""
+
+
+class Source:
+    """The input file: read once to check and count it before anything is paid, then once more to judge it."""
+
+    def __init__(self, path: str, on_error: str, size: int | None, seed: int) -> None:
+        self.path, self.on_error, self.size, self.seed = path, on_error, size, seed
+        checked = self._open()
+        self.total = sum(1 for _ in checked)
+        self.format, self.fields, self.skipped = checked.format, checked.fields, list(checked.skipped)
+        if not self.total:
+            raise UsageError(f"{path}: no usable generation in it")
+        self.total = min(self.total, size) if size else self.total
+
+    def _open(self) -> Inputs:
+        return read(self.path, on_error=self.on_error)
+
+    def __iter__(self) -> Any:
+        inputs = self._open()
+        return iter(sample(inputs, self.size, self.seed) if self.size else inputs)
+
+    @property
+    def sha256(self) -> str:
+        with Path(self.path).open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        chosen = {"sample": self.size, "seed": self.seed} if self.size else {}
+        return {**chosen, **({"on_error": "skip"} if self.skipped else {})}
+
+
+async def _run(
+    source: Source,
+    setup: Setup,
+    folder: RunFolder,
+    budget: Budget,
+    cache: Path | None,
+    *,
+    fresh: bool,
+    log: bool,
+) -> Method:
+    err = show.err()
+    store = CallStore(cache or folder.calls_path)
+    try:
+        async with opened(setup, store=store, budget=budget) as made:
+            info = RunInfo(
+                signature=str(made.signature),
+                fields=made.signature.fields,
+                input=Path(source.path).name,
+                input_sha256=source.sha256,
+                settings=source.settings,
+            )
+            done = folder.start(made.signature, info, fresh=fresh)
+            with listener(err, budget, folder.events_path if log else None) as on_event:
+                await run(
+                    source,
+                    made,
+                    folder,
+                    done=done,
+                    total=source.total,
+                    in_flight=max(2, min(setup.concurrency, 64)),
+                    on_event=on_event,
+                )
+            return made
+    finally:
+        store.close()
+
+
+def _print(
+    results: list[Score], folder: RunFolder, made: Method, source: Source, budget: Budget, *, as_json: bool
+) -> None:
+    if as_json:
+        typer.echo(msgspec.json.encode({"scores": results, "run": str(folder.path), "spent": budget.spent}).decode())
+        return
+    out = show.out()
+    out.print(show.scores(results))
+    out.print()
+    for line in show.denominators(results[0]):
+        out.print(line, markup=False)
+    counts = show.verdicts(folder.reports())
+    out.print("verdicts: " + ", ".join(f"{label} {n}" for label, n in counts.most_common()), markup=False)
+    if source.skipped:
+        out.print(f"skipped input lines: {len(source.skipped)}; first: {source.skipped[0]}", markup=False)
+    if caution := warning(made):
+        out.print(f"caution: {caution}", markup=False, style="yellow")
+    if budget.spent:
+        out.print(f"spent ${budget.spent:.4f} on {budget.calls} calls", markup=False)
+    out.print(f"signature: {made.signature}", markup=False, style="dim")
+    out.print(f"every fact: {folder.reports_path}", markup=False)
+
+
+def _exit(results: list[Score], fail_under: float | None) -> None:
+    first = results[0]
+    if first.unscored or first.unjudged:
+        typer.echo(
+            "veridical: something stayed unscored; --fresh asks again for that alone (the cache has the rest)", err=True
+        )
+        raise typer.Exit(1)
+    if fail_under is not None and (first.value is None or first.value < fail_under):
+        typer.echo(f"veridical: {first.name} is below {fail_under}", err=True)
+        raise typer.Exit(1)
+
+
+def _spooled(path: str, folder: RunFolder) -> str:
+    """The path itself; stdin is kept in the run folder, so that it can be read twice."""
+    if path != "-":
+        return path
+    kept = folder.path / "input.jsonl"
+    try:
+        with kept.open("wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+    except OSError as error:
+        raise FatalError(f"cannot keep stdin in {kept}: {error.strerror}") from error
+    return str(kept)
