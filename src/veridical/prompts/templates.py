@@ -1,6 +1,6 @@
 """Prompt texts as files: load, fill in one pass, fingerprint.
 
-A template is `prompts/<folder>/<name>.txt` with `{{slot}}` where text goes. Text that is put in is never looked at again,
+A template is `prompts/<folder>/<name>.txt` with `{{slot}}` where text goes. Text put in is never looked at again,
 so braces, percent signs and slot names in it stay as they are. Demonstrations are `prompts/<folder>/<name>.jsonl`.
 """
 
@@ -79,7 +79,7 @@ def _demonstrations(name: str) -> Demonstrations:
 
 @functools.cache
 def _read(path: str) -> str:
-    file = files(__package__).joinpath(*path.split("/"))
+    file = files("veridical.prompts").joinpath(*path.split("/"))
     if ".." in path or not file.is_file():
         raise UsageError(f"no prompt file {path}")
     return file.read_text(encoding="utf-8")

@@ -1,0 +1,36 @@
+"""The words of the evidence that a verdict rests on."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+
+from .text.normal import STOPWORDS, tokens
+from .text.sentences import split
+from .types import Passage, Quote
+
+LEAST = 1 / 3
+"""Share of the fact's content words that a sentence must hold to be quoted."""
+
+
+def best_quote(fact: str, passages: Sequence[Passage]) -> Quote | None:
+    """The sentence of the passages that shares most content words with the fact, the first of equals; None if even that
+    one holds less than a third of them."""
+    wanted = _words(fact)
+    best, quote = LEAST * len(wanted) if wanted else 1.0, None
+    for passage in passages:
+        for start, end, words in _sentences(passage.text):
+            shared = len(wanted & words)
+            if shared > best or (shared == best and not quote):
+                best, quote = shared, Quote(passage=passage.id, start=start, end=end)
+    return quote
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(tokens(text)) - STOPWORDS
+
+
+@functools.lru_cache(maxsize=512)
+def _sentences(text: str) -> tuple[tuple[int, int, frozenset[str]], ...]:
+    """Places and words of a passage's sentences. Cached: the facts of a generation share their passages."""
+    return tuple((sentence.start, sentence.end, _words(sentence.text)) for sentence in split(text))
