@@ -143,7 +143,7 @@ def read_list(reply: str, *, cut: bool = False) -> Listing:
     else:
         if marked is None or not isinstance(found.value, list):  # else: an array that some item of the list quotes
             return Listing(tuple(_strings(found.value) or ()), found.path)
-    if (salvaged := _salvage(text)) is not None:
+    if salvaged := _salvage(text):
         return Listing(tuple(salvaged), "embedded", truncated=True)
     if marked is None and not cut:
         raise ParseError("no list in the reply", reply=reply)
@@ -180,7 +180,7 @@ def _salvage(text: str) -> list[str] | None:
         except (ValueError, RecursionError):
             return items
         if (item := _string(value)) is None:
-            return items
+            return None
         items.append(item.strip())
 
 
