@@ -251,7 +251,7 @@ def test_commas_and_brackets_in_strings_stay():
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(),
         lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
-        max_leaves=6,,
+        max_leaves=6,
     ).filter(lambda value: isinstance(value, dict) and "</think>" not in str(value)),
     st.text(alphabet="ab .\n"),
 )
