@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import queue
 import sqlite3
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from ..errors import FatalError, InputError
 
+READERS = 4
+"""Threads that can read at a time; further ones wait."""
 _MAGIC = b"SQLite format 3\x00"
 _KINDS = {
     b"<!doctype": "an HTML page",
@@ -63,21 +66,31 @@ def _kind(head: bytes) -> str:
 
 
 class Database:
-    """A SQLite file that cannot be written through this. Each thread has its own connection, opened when needed."""
+    """A SQLite file that cannot be written through this, for several threads at a time.
+
+    All connections are opened at once: one opened later, under the same path, could meet another file there (a rebuilt
+    knowledge source), and so mix two contents. An open Database keeps reading the file that it opened.
+    """
 
     def __init__(self, path: str | Path) -> None:
         """Raises InputError if `path` is not a whole SQLite database."""
         self.path = Path(path)
         check(self.path)
-        self._uri = self.path.resolve().as_uri() + "?mode=ro"
-        self._local = threading.local()
-        self._opened: list[sqlite3.Connection] = []
-        self._lock = threading.Lock()
+        self._idle: queue.LifoQueue[sqlite3.Connection] = queue.LifoQueue()
+        self._connections: list[sqlite3.Connection] = []
         try:
-            rows = self._connection().execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
+            before = self.path.stat()
+            for _ in range(READERS):
+                self._connections.append(self._connect())
+            if not os.path.samestat(before, self.path.stat()):
+                raise InputError("was replaced while it was opened; try again", file=str(path))
+            rows = self._connections[0].execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
             self.tables = frozenset(name for (name,) in rows)
         except sqlite3.Error as error:
+            self.close()
             raise InputError(f"cannot be read as a SQLite database: {error}", file=str(path)) from error
+        for connection in self._connections:
+            self._idle.put(connection)
 
     def rows(self, sql: str, *values: Any) -> list[Any]:
         """All rows of a query. Raises FatalError if the file cannot be read (any more)."""
@@ -85,23 +98,21 @@ class Database:
 
     def stream(self, sql: str, *values: Any) -> Iterator[Any]:
         """The rows of a query, one after the other."""
+        if not self._connections:
+            raise FatalError(f"{self.path}: the knowledge source was closed")
+        connection = self._idle.get()
         try:
-            yield from self._connection().execute(sql, values)
+            yield from connection.execute(sql, values)
         except sqlite3.Error as error:
             raise FatalError(f"{self.path}: cannot be searched: {error}") from error
+        finally:
+            self._idle.put(connection)
 
     def close(self) -> None:
-        """Close the connections of all threads. A later query opens one again."""
-        with self._lock:
-            while self._opened:
-                self._opened.pop().close()
-            self._local = threading.local()
+        """Close the connections; when no search is under way."""
+        while self._connections:
+            self._connections.pop().close()
 
-    def _connection(self) -> sqlite3.Connection:
-        found: sqlite3.Connection | None = getattr(self._local, "connection", None)
-        if found is None:
-            found = sqlite3.connect(self._uri, uri=True, check_same_thread=False)
-            with self._lock:
-                self._opened.append(found)
-            self._local.connection = found
-        return found
+    def _connect(self) -> sqlite3.Connection:
+        uri = self.path.resolve().as_uri() + "?mode=ro"
+        return sqlite3.connect(uri, uri=True, check_same_thread=False)  # used by one thread at a time

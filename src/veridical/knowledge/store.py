@@ -20,7 +20,7 @@ from .titles import normal
 PAGES_KEPT = 256
 """Pages whose passages stay counted in memory: the facts of one answer all ask for the same page."""
 CLOSE_TITLES = 5
-CLOSENESS = 80.0
+CLOSENESS = 70.0
 """Of 100; less alike titles are not suggested."""
 
 

@@ -1,0 +1,156 @@
+"""`veridical knowledge`: build, search and describe a knowledge source."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+from rich.markup import escape
+
+from ..knowledge.build import BuildReport, Progress
+from ..knowledge.build import build as build_knowledge
+from ..knowledge.passages import LIMIT
+from ..knowledge.store import Info, Store
+from ..types import Passage, Query
+from . import show
+
+app = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="Build, search and describe a knowledge source to judge against."
+)
+
+
+class OnError(StrEnum):
+    STOP = "stop"
+    SKIP = "skip"
+
+
+class Compat(StrEnum):
+    FACTSCORE = "factscore"
+
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON to stdout.")]  # not of `options`, which loads models
+Knowledge = Annotated[Path, typer.Argument(metavar="KB", help="A knowledge source, or FActScore's enwiki .db.")]
+
+
+@app.command(
+    help="Build a knowledge source from JSONL or JSON of {title, text}, Parquet, text or Markdown files, a folder of "
+    "these, or FActScore's .db.\n\nExample: veridical knowledge build pages.jsonl notes/ --out kb.sqlite --name mine"
+)
+def build(
+    sources: Annotated[list[Path], typer.Argument(metavar="SOURCE...", help="Files and folders.")],
+    out: Annotated[Path, typer.Option(metavar="KB", help="The file to make; an older one is replaced at the end.")],
+    name: Annotated[str | None, typer.Option(help="Its name in results (default: the file's name).")] = None,
+    snapshot: Annotated[str | None, typer.Option(help="Date or version of the content, such as 20230401.")] = None,
+    licence: Annotated[str | None, typer.Option(help="Licence of the content, kept with it.")] = None,
+    words: Annotated[int, typer.Option(min=1, help="Most words a passage.")] = LIMIT,
+    compat: Annotated[Compat | None, typer.Option(help="Cut passages as FActScore does, amid sentences.")] = None,
+    on_error: Annotated[OnError, typer.Option(help="What to do at a page that cannot be used.")] = OnError.STOP,
+    as_json: AsJson = False,
+) -> None:
+    with _progress() as on_event:
+        report = build_knowledge(
+            sources,
+            out,
+            name=name or out.stem,
+            snapshot=snapshot,
+            licence=licence,
+            limit=words,
+            compat=compat.value if compat else None,
+            on_error=on_error.value,
+            on_event=on_event,
+        )
+    if as_json:
+        typer.echo(msgspec.json.encode(report).decode())
+    else:
+        show.out().print(escape(_built(report)))
+    for example in report.examples:
+        show.err().print(f"left out: {escape(example)}", soft_wrap=True)
+    if (more := sum(report.skipped.values()) - len(report.examples)) > 0:
+        show.err().print(f"left out: {more} more")
+
+
+@app.command(
+    help="What a judge would be shown for a query.\n\n"
+    'Example: veridical knowledge search kb.sqlite "born in 1815" --topic "Ada Lovelace" -k 3'
+)
+def search(
+    kb: Knowledge,
+    query: Annotated[str, typer.Argument(help="Words to look for.")],
+    topic: Annotated[str | None, typer.Option(help="Search only the page of this title.")] = None,
+    k: Annotated[int, typer.Option("-k", min=1, help="Most passages.")] = 5,
+    as_json: AsJson = False,
+) -> None:
+    with Store.open(kb) as store:
+        found = asyncio.run(store.search(Query(text=query, topic=topic), k=k))
+    if as_json:
+        for passage in found:
+            typer.echo(msgspec.json.encode(passage).decode())
+    elif found:
+        show.out().print(_passages(found))
+    else:
+        show.err().print("nothing found")
+
+
+@app.command(
+    help="Pages, passages, snapshot, size, and how it was built.\n\nExample: veridical knowledge info kb.sqlite"
+)
+def info(kb: Knowledge, as_json: AsJson = False) -> None:
+    with Store.open(kb) as store:
+        told = store.info
+    if as_json:
+        typer.echo(msgspec.json.encode(told).decode())
+    else:
+        show.out().print(_info(told))
+
+
+@contextlib.contextmanager
+def _progress() -> Iterator[Callable[[Progress], None] | None]:
+    console = show.err()
+    if not console.is_terminal:
+        yield None
+        return
+    with console.status("reading") as status:
+        yield lambda at: status.update(f"{at.pages:,} pages, {at.passages:,} passages – {escape(at.file)}")
+
+
+def _built(report: BuildReport) -> str:
+    counts = f"{report.pages:,} pages, {report.passages:,} passages, {report.redirects:,} redirects"
+    lines = [f"{report.name}: {counts}, {_size(report.bytes)} in {report.path} ({report.seconds:.1f} s)"]
+    if report.skipped:
+        lines.append(f"left out {sum(report.skipped.values()):,}: {show.reasons(report.skipped)}")
+    return "\n".join(lines)
+
+
+def _passages(found: list[Passage]) -> object:
+    table = show.table("score", "passage", "text", right=("score",))
+    for passage in found:
+        table.add_row(show.number(passage.score), escape(passage.id), escape(passage.text))
+    return table
+
+
+def _info(told: Info) -> object:
+    table = show.table("", "")
+    rows = {
+        "name": told.name,
+        "format": told.format,
+        "pages": f"{told.pages:,}",
+        "passages": "not counted" if told.passages is None else f"{told.passages:,}",
+        "redirects": f"{told.redirects:,}",
+        "size": _size(told.bytes),
+        "snapshot": told.snapshot or "–",
+        "licence": told.licence or "–",
+        **told.built,
+    }
+    for key, value in rows.items():
+        table.add_row(key, escape(value))
+    return table
+
+
+def _size(size: int) -> str:
+    return f"{size / 1e6:,.1f} MB" if size < 1e9 else f"{size / 1e9:,.2f} GB"
