@@ -13,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+import msgspec
+
 from .asking import ask, prompt
 from .errors import ModelError, ParseError, SearchError, StageError, UsageError
 from .failures import failure
@@ -125,6 +127,7 @@ _LABELS = {
 }
 _MENUS = {"two": TRUE_FALSE, "three": THREE_WAY}
 _TOP_LOGPROBS = 20
+_BYTES_A_TOKEN = 4
 _LABEL_TOKENS = 8
 """Room for the one word that is read by its probability."""
 
@@ -347,16 +350,21 @@ class RetrieveVerifier(_LLMVerifier):
     def _shown(self, passages: Sequence[Passage]) -> tuple[Passage, ...]:
         """What fits, best first; blank passages are none."""
         shown: list[Passage] = []
-        room = 4 * self.max_evidence_tokens
+        room = _BYTES_A_TOKEN * self.max_evidence_tokens
         for passage in passages:
-            size = len(passage.title.encode()) + len(passage.text.encode())
             if not passage.text.strip():
                 continue
-            if size > room:
+            room -= len(passage.title.encode()) + len(passage.text.encode())
+            if room < 0 and shown:
                 break
-            shown.append(passage)
-            room -= size
+            shown.append(passage if room >= 0 else _cut(passage, -room))
         return tuple(shown)
+
+
+def _cut(passage: Passage, surplus: int) -> Passage:
+    """Without its last `surplus` bytes or some more, between words; its beginning, so that places in it stay true."""
+    kept = passage.text.encode()[:-surplus].decode(errors="ignore")
+    return msgspec.structs.replace(passage, text=kept.rpartition(" ")[0] or kept)
 
 
 @dataclass(frozen=True)
