@@ -106,8 +106,10 @@ def error(
 class Loopback:
     """The server; use it in `async with`. `url` is its base URL, ending in /v1."""
 
-    def __init__(self, handler: Handler = "True") -> None:
+    def __init__(self, handler: Handler = "True", *, port: int = 0) -> None:
         self.handler = handler
+        self.port = port
+        """0 until the server is up, unless a port is asked for (to come back at the same address)."""
         self.requests: list[Request] = []
         self.connections = 0
         """How many connections were opened in all."""
@@ -116,8 +118,8 @@ class Loopback:
         self._open: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Loopback:
-        self._server = await asyncio.start_server(self._connection, "127.0.0.1", 0)
-        self.port: int = self._server.sockets[0].getsockname()[1]
+        self._server = await asyncio.start_server(self._connection, "127.0.0.1", self.port)
+        self.port = self._server.sockets[0].getsockname()[1]
         return self
 
     async def __aexit__(self, *_: object) -> None:

@@ -87,9 +87,7 @@ class Limited:
         try:
             await turn
         except asyncio.CancelledError:
-            if turn.cancelled():
-                self._waiting.remove(turn)
-            else:  # the slot had been handed over in the same tick: pass it on
+            if not turn.cancelled():  # the slot had been handed over in the same tick: pass it on
                 self._release()
             raise
 
@@ -101,6 +99,6 @@ class Limited:
         """Give free slots to those who wait, oldest first. They are taken here, so that nobody can slip in."""
         while self._waiting and self.in_flight < self.current:
             turn = self._waiting.popleft()
-            if not turn.done():
+            if not turn.done():  # else cancelled while it waited
                 self.in_flight += 1
                 turn.set_result(None)

@@ -95,14 +95,10 @@ class OpenAICompatible:
         )
 
     async def close(self) -> None:
-        """Close the connections of this event loop, and let go of those whose loop has ended."""
-        here = asyncio.get_running_loop()
-        for loop, session in list(self._sessions.items()):
-            if loop is here:
-                await session.close()
-            elif loop.is_closed():
-                session.detach()
-        self._sessions.pop(here, None)
+        """Close the connections of this event loop; a further call opens new ones."""
+        session = self._sessions.pop(asyncio.get_running_loop(), None)
+        if session is not None:
+            await session.close()
 
     async def _adapting(self, request: ChatRequest) -> ChatReply:
         """Repeat the request for as long as there is a parameter left that the server refuses and we can do without."""

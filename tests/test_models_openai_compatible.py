@@ -1,0 +1,527 @@
+"""The client against a real server that misbehaves (cases E1 to E5, L1, L3, P6; spec F37, F45, F47, F54)."""
+
+import asyncio
+import dataclasses
+import json
+
+import pytest
+
+from loopback import Answer, Handler, Loopback, Request, chat, error, usage
+from veridical.errors import FatalError, ModelError, UsageError
+from veridical.models.base import ChatReply, ChatRequest, Message
+from veridical.models.labels import label_probability
+from veridical.models.limit import Limited
+from veridical.models.openai_compatible import OpenAICompatible, normal_base_url
+from veridical.models.retry import Retryable, Retrying, Trouble
+from veridical.models.wire import Dialect
+
+TOP = [{"token": "True", "logprob": -0.5}, {"token": "False", "logprob": -1.5}]
+CONTENT = {"content": [{"token": "True", "logprob": -0.5, "bytes": None, "top_logprobs": TOP}]}
+LEGACY = {
+    "tokens": ["True"],
+    "token_logprobs": [-0.5],
+    "top_logprobs": [{"True": -0.5, "False": -1.5}],
+    "text_offset": [0],
+}
+
+
+def ask(text: str = "Is it so?", **settings) -> ChatRequest:
+    return ChatRequest(messages=(Message(role="user", content=text),), **settings)
+
+
+@dataclasses.dataclass
+class Met:
+    """What came of calls to a server."""
+
+    server: Loopback
+    model: OpenAICompatible
+    reply: ChatReply | None = None
+    error: Exception | None = None
+
+
+async def meet(handler: Handler, request: ChatRequest | None = None, *, retry: bool = False, **settings) -> Met:
+    """One call to a server with this handler; with `retry`, through the wrappers, without waiting."""
+    async with Loopback(handler) as server:
+        client = OpenAICompatible(server.url, "m", **settings)
+        model = Retrying(Limited(client), attempts=4, sleep=lambda _: asyncio.sleep(0)) if retry else client
+        met = Met(server, client)
+        try:
+            met.reply = await model.chat(request or ask())
+        except (ModelError, FatalError) as caught:
+            met.error = caught
+        await model.close()
+        return met
+
+
+# The plain way
+
+
+async def test_a_call():
+    met = await meet(chat("True") | usage(9, 1), ask("Is it so?"), api_key=" sk-key\n", headers={"X-Title": "facts"})
+    assert met.reply == ChatReply(text="True", prompt_tokens=9, completion_tokens=1, model="loopback-1")
+    (request,) = met.server.requests
+    assert (request.method, request.path) == ("POST", "/v1/chat/completions")
+    assert request.headers["authorization"] == "Bearer sk-key"
+    assert request.headers["content-type"] == "application/json"
+    assert request.headers["x-title"] == "facts"
+
+
+async def test_without_a_key_there_is_no_authorization():
+    assert "authorization" not in (await meet("True")).server.requests[0].headers
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Answer(chat("Łódź 🚒"), chunked=True),
+        Answer(chat("Łódź 🚒"), gzip=True),
+        Answer(chat("Łódź 🚒"), headers={"Content-Type": "text/html"}),
+        Answer(chat("Łódź 🚒"), drip=0.0001),
+        Answer(chat("Łódź 🚒"), close=True),
+        Answer(chat("Łódź 🚒"), delay=0.01),
+    ],
+    ids=["chunked", "gzip", "wrong content type", "drip", "closes", "slow"],
+)
+async def test_odd_ways_to_send_a_good_reply(fault: Answer):
+    met = await meet(fault)
+    assert met.reply is not None
+    assert met.reply.text == "Łódź 🚒"
+
+
+async def test_connections_are_used_again():
+    async with Loopback() as server:
+        model = OpenAICompatible(server.url, "m")
+        for _ in range(5):
+            await model.chat(ask())
+        await model.close()
+    assert (len(server.requests), server.connections) == (5, 1)
+
+
+async def test_the_limit_bounds_what_is_open_at_the_server():
+    async with Loopback(Answer(chat(), delay=0.01)) as server:
+        model = Limited(OpenAICompatible(server.url, "m"), limit=4)
+        await asyncio.gather(*(model.chat(ask()) for _ in range(12)))
+        await model.close()
+    assert server.peak == 4
+
+
+def test_one_client_serves_several_event_loops():
+    async def port() -> int:
+        async with Loopback() as server:
+            return server.port
+
+    async def once() -> str:
+        async with Loopback(port=free):
+            reply = await model.chat(ask())
+            await model.close()
+            return reply.text
+
+    free = asyncio.run(port())
+    model = OpenAICompatible(f"http://127.0.0.1:{free}", "m")
+    assert [asyncio.run(once()) for _ in range(3)] == ["True"] * 3
+
+
+async def test_a_server_that_comes_back_is_found_again():
+    async with Loopback() as server:
+        model = Retrying(OpenAICompatible(server.url, "m"), sleep=lambda _: asyncio.sleep(0))
+        await model.chat(ask())
+    with pytest.raises(ModelError, match="6 attempts"):
+        await model.chat(ask())
+    async with Loopback(port=server.port):
+        assert (await model.chat(ask())).text == "True"
+        await model.close()
+
+
+async def test_it_can_be_used_again_after_close():
+    async with Loopback() as server:
+        model = OpenAICompatible(server.url, "m")
+        await model.chat(ask())
+        await model.close()
+        assert (await model.chat(ask())).text == "True"
+        await model.close()
+
+
+# E1: retry policy
+
+
+async def test_e1_spent_quota_stops_at_once():
+    met = await meet(error(429, "You exceeded your current quota.", code="insufficient_quota"), retry=True)
+    assert isinstance(met.error, FatalError)
+    assert "You exceeded your current quota." in str(met.error)
+    assert len(met.server.requests) == 1
+
+
+async def test_e1_a_rate_limit_is_waited_for():
+    waits = []
+
+    async def sleep(seconds: float) -> None:
+        waits.append(seconds)
+
+    busy = error(429, "slow down", headers={"Retry-After": "2"})
+    async with Loopback([busy, busy, "True"]) as server:
+        model = Retrying(OpenAICompatible(server.url, "m"), sleep=sleep, jitter=lambda: 0.0)
+        assert (await model.chat(ask())).text == "True"
+        await model.close()
+    assert waits == [2.0, 2.0]
+
+
+@pytest.mark.parametrize("status", [500, 502, 503, 504, 529])
+async def test_e1_overload_is_repeated(status: int):
+    met = await meet([error(status, "busy"), Answer("<html>busy</html>", status=status), chat("True")], retry=True)
+    assert met.reply is not None
+    assert len(met.server.requests) == 3
+
+
+async def test_e1_attempts_are_bounded_and_the_last_error_is_shown():
+    met = await meet(error(503, "all engines busy"), retry=True)
+    assert type(met.error) is ModelError
+    assert "4 attempts" in str(met.error) and "all engines busy" in str(met.error)
+    assert len(met.server.requests) == 4
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Answer(reset=True),
+        Answer(chat(), cut=20),
+        Answer(chat(), cut=20, reset=True),
+        Answer(chat(), cut=20, chunked=True),
+        Answer(json.dumps(chat())[:40].encode()),
+        Answer(b""),
+        Answer("<html><h1>Welcome</h1></html>"),
+    ],
+    ids=["reset", "cut", "reset within", "cut chunks", "cut JSON", "empty body", "HTML page"],
+)
+async def test_e1_broken_transfers_are_repeated(fault: Answer):
+    met = await meet([fault, chat("True")], retry=True)
+    assert met.reply is not None
+    assert len(met.server.requests) == 2
+
+
+async def test_e1_a_broken_transfer_says_what_broke():
+    assert (await meet(Answer(reset=True))).error.trouble is Trouble.CONNECTION  # type: ignore[union-attr]
+    assert (await meet(Answer(chat(), cut=20))).error.trouble is Trouble.MALFORMED  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("fault", "limits"),
+    [
+        (Answer(chat(), delay=30.0), {"read_timeout": 0.05}),
+        (Answer(chat(), delay=30.0), {"total_timeout": 0.05}),
+        (Answer(chat(), drip=0.02), {"total_timeout": 0.1}),
+    ],
+    ids=["silent, read", "silent, total", "drip, total"],
+)
+async def test_e1_a_slow_server_times_out(fault: Answer, limits: dict):
+    met = await meet(fault, **limits)
+    assert isinstance(met.error, Retryable)
+    assert met.error.trouble is Trouble.TIMEOUT
+
+
+@pytest.mark.parametrize("seconds", [float("inf"), float("nan"), 0.0, -1.0])
+@pytest.mark.parametrize("field", ["connect_timeout", "read_timeout", "total_timeout"])
+def test_time_outs_are_finite(field: str, seconds: float):
+    with pytest.raises(UsageError, match=field):
+        OpenAICompatible("http://h", "m", **{field: seconds})
+
+
+async def test_e1_an_unreachable_server_stops_the_run():
+    async with Loopback() as server:
+        url = server.url  # nobody listens there afterwards
+    model = Retrying(OpenAICompatible(url, "m"), attempts=3, sleep=lambda _: asyncio.sleep(0))
+    with pytest.raises(FatalError, match="server unreachable"):
+        await model.chat(ask())
+    await model.close()
+
+
+async def test_f54_a_wrong_key_stops_at_once_and_is_not_shown():
+    met = await meet(lambda r: error(401, f"wrong key {r.headers['authorization']}"), retry=True, api_key="my-secret")
+    assert isinstance(met.error, FatalError)
+    assert "wrong key" in str(met.error)
+    assert "my-secret" not in str(met.error) and "my-secret" not in repr(met.model)
+    assert len(met.server.requests) == 1
+
+
+async def test_f54_cancelling_ends_a_call_at_once():
+    async with Loopback(Answer(chat(), delay=30.0)) as server:
+        model = OpenAICompatible(server.url, "m")
+        task = asyncio.create_task(model.chat(ask()))
+        while not server.in_flight:  # noqa: ASYNC110
+            await asyncio.sleep(0.001)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await model.close()
+
+
+async def test_an_unknown_model_stops_the_run():
+    met = await meet(error(404, "The model `m` does not exist", code="model_not_found"), retry=True)
+    assert isinstance(met.error, FatalError)
+    assert len(met.server.requests) == 1
+
+
+async def test_redirects_are_not_followed():
+    async with Loopback() as other:
+        away = Answer(b"", status=307, headers={"Location": f"{other.url}/chat/completions"})
+        met = await meet(away, api_key="my-secret")
+        assert isinstance(met.error, FatalError)
+        assert other.requests == []
+
+
+@pytest.mark.parametrize("gzip", [False, True])
+async def test_a_huge_reply_is_not_read_to_its_end(gzip: bool):
+    met = await meet(Answer(b" " * (17 * 2**20), gzip=gzip))
+    assert type(met.error) is ModelError
+    assert "larger than 16 MiB" in str(met.error)
+
+
+# E2: no answer within the budget
+
+
+async def test_e2_null_content_is_asked_for_once_more_with_a_larger_budget():
+    thinking = chat(None, finish_reason="length", reasoning_content="Surely True.") | usage(9, 100)
+    met = await meet([thinking, chat("False") | usage(9, 300)], ask(max_tokens=500))
+    assert met.reply is not None
+    assert met.reply.text == "False"
+    assert [body["max_tokens"] for body in met.server.bodies] == [500, 2000]
+    assert (met.reply.prompt_tokens, met.reply.completion_tokens) == (18, 400), "both requests were paid"
+
+
+async def test_e2_then_it_is_no_answer():
+    met = await meet(
+        chat(None, finish_reason="length", reasoning_content="Surely True."), ask(max_tokens=1), retry=True
+    )
+    assert isinstance(met.error, ModelError)
+    assert "no answer (budget)" in str(met.error)
+    assert [body["max_tokens"] for body in met.server.bodies] == [1, 1024], "reasoning needs room"
+
+
+async def test_e2_without_reasoning_the_larger_budget_is_modest():
+    met = await meet([chat(" ", finish_reason="length"), "True"], ask(max_tokens=1))
+    assert [body["max_tokens"] for body in met.server.bodies] == [1, 4]
+
+
+async def test_empty_text_is_an_error():
+    met = await meet(chat(""), retry=True)
+    assert type(met.error) is ModelError
+    assert len(met.server.requests) == 1
+
+
+# E3: an error inside a success
+
+
+async def test_e3_a_busy_gateway_is_repeated():
+    met = await meet([{"error": {"code": 429, "message": "busy"}, "choices": None}, chat("True")], retry=True)
+    assert met.reply is not None
+    assert len(met.server.requests) == 2
+
+
+async def test_e3_spent_credit_inside_a_success_stops_the_run():
+    met = await meet({"error": {"code": 402, "message": "Insufficient credits"}}, retry=True)
+    assert isinstance(met.error, FatalError)
+
+
+# E4: each server has its own dialect
+
+
+def strict(**refused: str):
+    """A server that refuses parameters, in these words."""
+
+    def handler(request: Request):
+        for name, words in refused.items():
+            if name in request.json:
+                return error(400, words, code="unsupported_parameter", param=name)
+        return "True"
+
+    return handler
+
+
+async def test_e4_a_refused_parameter_is_adapted_once_and_remembered():
+    words = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
+    async with Loopback(strict(max_tokens=words, temperature="Only the default (1) is supported.")) as server:
+        model = OpenAICompatible(server.url, "m")
+        for _ in range(3):
+            assert (await model.chat(ask(max_tokens=7))).text == "True"
+        await model.close()
+    assert len(server.requests) == 2 + 3
+    assert server.bodies[-1]["max_completion_tokens"] == 7
+    assert "temperature" not in server.bodies[-1]
+    assert len(model.adaptations) == 2
+    assert words in model.adaptations[0]
+
+
+async def test_e4_calls_under_way_together_adapt_once():
+    async with Loopback(strict(max_tokens="Use 'max_completion_tokens' instead.")) as server:
+        model = OpenAICompatible(server.url, "m")
+        replies = await asyncio.gather(*(model.chat(ask()) for _ in range(20)))
+        await model.close()
+    assert all(reply.text == "True" for reply in replies)
+    assert len(model.adaptations) == 1
+    assert len(server.requests) <= 40
+
+
+async def test_e4_a_server_that_refuses_both_names_is_not_asked_for_ever():
+    met = await meet(strict(max_tokens="Unsupported.", max_completion_tokens="Unsupported."), retry=True)
+    assert isinstance(met.error, ModelError)
+    assert len(met.server.requests) == 2
+
+
+@pytest.mark.parametrize("parameter", ["response_format", "logprobs", "seed", "top_p", "stop"])
+async def test_e4_what_a_server_does_not_know_is_left_out(parameter: str):
+    request = ask(json_schema={"type": "object"}, top_logprobs=3, seed=1, top_p=0.5, stop=("#",))
+    met = await meet(strict(**{parameter: "Unknown parameter."}), request)
+    assert met.reply is not None
+    assert parameter not in met.server.bodies[1]
+    assert len(met.model.adaptations) == 1
+
+
+async def test_e4_a_bad_request_is_shown_at_once_with_the_server_s_words():
+    met = await meet(error(400, "Messages must alternate."), retry=True)
+    assert type(met.error) is ModelError
+    assert "Messages must alternate." in str(met.error)
+    assert len(met.server.requests) == 1
+
+
+@pytest.mark.parametrize("path", ["", "/", "/v1", "/v1/", "/v1/chat/completions", "/v1/chat/completions/"])
+async def test_e4_every_form_of_base_url_leads_to_the_same_place(path: str):
+    async with Loopback() as server:
+        model = OpenAICompatible(server.url.removesuffix("/v1") + path, "m")
+        await model.chat(ask())
+        await model.close()
+    assert server.requests[0].path == "/v1/chat/completions"
+
+
+@pytest.mark.parametrize(
+    ("given", "normal"),
+    [
+        ("https://openrouter.ai/api/v1/", "https://openrouter.ai/api/v1"),
+        ("https://g.test/v1beta/openai", "https://g.test/v1beta/openai"),
+        (" http://h:8000 ", "http://h:8000/v1"),
+        ("https://a.test/openai/chat/completions?api-version=1", "https://a.test/openai?api-version=1"),
+    ],
+)
+def test_e4_base_urls_are_normalised(given: str, normal: str):
+    assert normal_base_url(given) == normal
+    assert normal_base_url(normal) == normal
+
+
+async def test_e4_a_query_in_the_base_url_is_kept():
+    async with Loopback() as server:
+        model = OpenAICompatible(f"{server.url}?api-version=1", "m")
+        await model.chat(ask())
+        await model.close()
+    assert server.requests[0].path == "/v1/chat/completions?api-version=1"
+
+
+@pytest.mark.parametrize(
+    "url", ["", "localhost:8000", "ftp://h/v1", "file:///etc/passwd", "http://", "http://me:pw@h/v1", "http://h:x"]
+)
+def test_what_is_no_address_is_refused(url: str):
+    with pytest.raises(UsageError):
+        OpenAICompatible(url, "m")
+
+
+@pytest.mark.parametrize("key", ["sk-a\nX-Evil: 1", "sk-ключ"])
+def test_what_is_no_key_is_refused_and_not_shown(key: str):
+    with pytest.raises(UsageError) as caught:
+        OpenAICompatible("http://h", "m", api_key=key)
+    assert "sk-" not in str(caught.value)
+
+
+# E5: prompts cut by the server
+
+
+async def test_e5_a_prompt_that_the_server_cut_fails_its_item():
+    met = await meet(chat("True") | usage(2050), ask("The mill was built in 1890. " * 1300), retry=True)
+    assert type(met.error) is ModelError
+    assert "cut by the server" in str(met.error)
+
+
+async def test_e5_a_prompt_larger_than_the_window_is_not_sent():
+    met = await meet("True", ask("mill " * 5000), dialect=Dialect(context_window=4096))
+    assert type(met.error) is ModelError
+    assert "4096" in str(met.error)
+    assert met.server.requests == []
+
+
+async def test_e5_a_prompt_that_the_server_finds_too_long_fails_its_item():
+    met = await meet(error(400, "too long", code="context_length_exceeded"), retry=True)
+    assert type(met.error) is ModelError
+    assert len(met.server.requests) == 1
+
+
+# L1, L3: log-probabilities
+
+
+@pytest.mark.parametrize("logprobs", [CONTENT, LEGACY], ids=["chat shape", "legacy shape"])
+async def test_l1_logprobs_in_either_shape_are_read(logprobs: dict):
+    met = await meet(chat("True", logprobs=logprobs), ask(top_logprobs=2))
+    assert met.reply is not None
+    assert label_probability(met.reply, ["True"], ["False"]) == pytest.approx(1 / (1 + 2.718281828**-1))
+
+
+@pytest.mark.parametrize("logprobs", [..., None], ids=["absent", "null"])
+async def test_l1_missing_logprobs_are_seen_to_be_missing(logprobs):
+    met = await meet(chat("True", logprobs=logprobs), ask(top_logprobs=2))
+    assert met.reply is not None
+    assert met.reply.logprobs is None
+    assert label_probability(met.reply, ["True"], ["False"]) is None
+
+
+async def test_l1_a_top_count_always_goes_with_the_wish():
+    def handler(request: Request):
+        both = request.json.get("logprobs") is True and request.json.get("top_logprobs") == 2
+        return chat("True", logprobs=CONTENT) if both else error(400, "logprobs needs top_logprobs")
+
+    met = await meet(handler, ask(top_logprobs=2))
+    assert met.reply is not None
+    assert met.reply.logprobs is not None
+
+
+async def test_l1_fewer_alternatives_are_asked_for_where_the_server_gives_fewer():
+    def handler(request: Request):
+        few = request.json["top_logprobs"] <= 5
+        return chat("True", logprobs=CONTENT) if few else error(400, "top_logprobs must be at most 5")
+
+    met = await meet(handler, ask(top_logprobs=20))
+    assert met.reply is not None
+    assert met.reply.logprobs is not None
+    assert len(met.model.adaptations) == 1
+
+
+async def test_l3_each_reply_tells_whether_it_has_probabilities():
+    """10 facts, logprobs missing on 4: no reply has an invented one."""
+
+    def handler(request: Request):
+        return chat("True", logprobs=CONTENT if int(request.prompt) >= 4 else None)
+
+    async with Loopback(handler) as server:
+        model = OpenAICompatible(server.url, "m")
+        replies = [await model.chat(ask(str(number), top_logprobs=2)) for number in range(10)]
+        await model.close()
+    found = [label_probability(reply, ["True"], ["False"]) is not None for reply in replies]
+    assert found == [False] * 4 + [True] * 6
+
+
+# P6: cut output
+
+
+async def test_p6_a_reply_cut_by_its_own_budget_says_so():
+    met = await meet(chat('{"fact": "The mill bur', finish_reason="length"))
+    assert met.reply is not None
+    assert met.reply.finish_reason == "length"
+
+
+@pytest.mark.parametrize("text", ["{{name}}", "\\frac{{a}}{{b}}", "{% off %}", "{#1}"])
+async def test_f45_texts_arrive_verbatim(text: str):
+    assert (await meet("True", ask(text))).server.requests[0].prompt == text
+
+
+async def test_f47_a_temperature_of_zero_arrives_as_zero():
+    assert (await meet("True", ask(temperature=0))).server.bodies[0]["temperature"] == 0
+
+
+async def test_its_identity_holds_the_address_and_not_the_key():
+    model = OpenAICompatible("http://h:1/v1/", "m", name="vllm/m", api_key="my-secret")
+    assert model.name == "vllm/m"
+    assert model.identity == "vllm/m m http://h:1/v1"
