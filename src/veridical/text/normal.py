@@ -70,7 +70,7 @@ def tokens(text: str) -> list[str]:
     spaced = _CJK.sub(r" \g<0> ", fold(text).replace("_", " "))
     found: list[str] = []
     for word in _TOKEN.findall(spaced):
-        if word[0].isdigit() and ("," in word or "." in word):
+        if word[0].isdecimal() and ("," in word or "." in word):
             found.extend(_digits(word))
         else:
             found.append(word.removesuffix("'s"))
@@ -123,7 +123,7 @@ def numbers(text: str) -> tuple[str, ...]:
             run = []
         if spelt:
             run.append(word)
-        elif word[0].isdigit():
+        elif word[0].isdecimal():
             *others, last = _digits(word)
             found.extend(map(Decimal, others))
             run = [last]
@@ -134,17 +134,22 @@ def numbers(text: str) -> tuple[str, ...]:
 
 def _spoken(words: list[str]) -> list[Decimal]:
     """Values of a run of number words, or a numeral and scales: "two hundred five" is 205, "ten ninety" 10 and 90."""
+    if len(words) == 1 and words[0][0].isdecimal():
+        return [Decimal(words[0])]  # exact, however long
     values: list[Decimal] = []
     total = current = room = Decimal(0)  # a word may be added only if it is less than `room`
     begun = False
     for word in words:
         if word in _SCALES:
             scale = _SCALES[word]
+            if scale == 100 and current >= scale:  # "hundred hundred" is no number
+                values.append(total + current)
+                total, begun = Decimal(0), False
             current, room = (current if begun else 1) * Decimal(scale), Decimal(scale)
             if scale > 100:
                 total, current = total + current, Decimal(0)
         else:
-            spelt = not word[0].isdigit()
+            spelt = not word[0].isdecimal()
             value = Decimal(_SMALL.get(word, _ORDINALS.get(word, 0))) if spelt else Decimal(word)
             if begun and not (spelt and 0 < value < room):
                 values.append(total + current)
