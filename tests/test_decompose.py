@@ -8,10 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from data import shared
-from script import Script, last_block
+from script import cut, last_block
 from veridical.decompose import GivenFacts, LLMDecomposer
 from veridical.errors import FatalError, ModelError, StageError
 from veridical.facts import NO_CLAIM, assemble
+from veridical.models.cache import Cached, CallStore
+from veridical.models.scripted import Scripted
 from veridical.nonclaims import reason
 from veridical.text.sentences import split
 from veridical.types import Generation, GivenFact, Sentence
@@ -23,7 +25,7 @@ def generation(text, **fields):
 
 async def decompose(text, replies, *, decomposer=None, **fields):
     """Decompose with a model that answers by `replies`: sentence (as in the prompt) -> reply."""
-    model = Script(replies if callable(replies) else lambda request: replies[last_block(request, "sentence")])
+    model = Scripted(replies if callable(replies) else lambda request: replies[last_block(request, "sentence")])
     made = (decomposer or LLMDecomposer)(model)
     found = await made.decompose(generation(text, **fields), split(text))
     return found, model
@@ -45,7 +47,7 @@ async def test_facts_are_tied_to_their_sentences_in_text_order():
         },
     )
     assert [(fact.id, fact.sentence) for fact in found.facts] == [("g/0.0", 0), ("g/1.0", 1), ("g/1.1", 1)]
-    assert len(model.requests) == 2
+    assert len(model.seen) == 2
 
 
 async def test_f22_names_that_begin_like_a_phrase_are_claims():
@@ -67,7 +69,7 @@ async def test_s7_non_claims_are_skipped_with_a_reason_and_cost_nothing():
         (1, "an offer"),
         (3, "an offer"),
     ]
-    assert len(model.requests) == 1
+    assert len(model.seen) == 1
 
 
 async def test_the_model_may_find_no_claim():
@@ -84,7 +86,7 @@ async def test_f30_a_refusal_is_a_failure_of_its_sentence():
     assert texts(found) == ["Ana was born in Turin."]
     [failed] = found.failures
     assert (failed.sentence, failed.failure.error, failed.failure.reply) == (1, "ParseError", refusal)
-    assert len(model.requests) == 3  # one re-ask, no more
+    assert len(model.seen) == 3  # one re-ask, no more
     assert found.skipped == ()
 
 
@@ -92,26 +94,35 @@ async def test_an_unreadable_reply_is_asked_again_with_a_reminder():
     replies = iter(["He is from Turin.", "- Ana is from Turin."])
     found, model = await decompose("Ana is from Turin.", lambda request: next(replies))
     assert texts(found) == ["Ana is from Turin."]
-    again = model.requests[1].messages
+    again = model.seen[1].messages
     assert [message.role for message in again] == ["user", "assistant", "user"]
     assert again[1].content == "He is from Turin."
-    assert model.rejected == [model.requests[0]]  # r5: only complete, parsed replies stay in a cache
+
+
+async def test_r5_an_unreadable_reply_does_not_stay_in_the_cache(tmp_path):
+    store = CallStore(tmp_path / "calls.sqlite")
+    readings = []
+    for said in ("Who knows.", "- Ana is from Turin."):
+        decomposer = LLMDecomposer(Cached(Scripted(said), store), retries=0)
+        readings.append(await decomposer.decompose(generation("Ana is from Turin."), split("Ana is from Turin.")))
+    store.close()
+    assert [texts(found) for found in readings] == [[], ["Ana is from Turin."]]
 
 
 async def test_p6_a_cut_reply_is_asked_again_with_twice_the_room():
     def reply(request):
         whole = "- Ana is from Turin.\n- Ana is a miller."
-        return whole if request.max_tokens > 512 else (whole[:-8], "length")
+        return whole if request.max_tokens > 512 else cut(whole[:-8])
 
     found, model = await decompose("Ana, from Turin, is a miller.", reply)
     assert texts(found) == ["Ana is from Turin.", "Ana is a miller."]
-    assert [request.max_tokens for request in model.requests] == [512, 1024]
+    assert [request.max_tokens for request in model.seen] == [512, 1024]
     assert found.failures == ()
 
 
 async def test_p6_what_stays_cut_keeps_its_complete_facts_and_says_so():
     found, _ = await decompose(
-        "Ana, from Turin, is a miller.", lambda request: ("- Ana is from Turin.\n- Ana is a mil", "length")
+        "Ana, from Turin, is a miller.", lambda request: cut("- Ana is from Turin.\n- Ana is a mil")
     )
     assert texts(found) == ["Ana is from Turin."]
     [failed] = found.failures
@@ -145,13 +156,13 @@ async def test_either_shape_is_read_whichever_was_asked_for(reply):
         "Ana.", lambda request: reply, decomposer=lambda model: LLMDecomposer(model, shape="json")
     )
     assert texts(found) == ["A."]
-    assert model.requests[0].json_schema is not None
+    assert model.seen[0].json_schema is not None
 
 
 async def test_s6_the_prompt_shows_what_stands_before():
     text = "Key facts:\n\n1. Ana Brandt founded it in 1890\n2. She moved to Turin"
     _, model = await decompose(text, lambda request: "- X.", topic="Brandt & Co", prompt="Who was Ana?")
-    [context] = [c for c in (last_block(request, "context") for request in model.requests) if "1890" in c]
+    [context] = [c for c in (last_block(request, "context") for request in model.seen) if "1890" in c]
     assert "Topic: Brandt & Co" in context
     assert "Question: Who was Ana?" in context
     assert "Key facts:" in context
@@ -160,7 +171,7 @@ async def test_s6_the_prompt_shows_what_stands_before():
 
 async def test_demonstrations_are_seven_fixed_and_one_retrieved():
     sentence = "He won gold in the 74 kg class at the 2003 European Championships in Budapest."
-    model = Script(lambda request: "- X.")
+    model = Scripted(lambda request: "- X.")
     made = LLMDecomposer(model)
     prompt = made.prompt(generation(sentence), split(sentence)[0])
     shown = re.findall(r"^<sentence-[0-9a-f]+>\n(.*)\n</sentence", prompt, re.MULTILINE)
@@ -172,19 +183,19 @@ async def test_demonstrations_are_seven_fixed_and_one_retrieved():
 
 
 async def test_retrieval_ties_are_settled_by_the_order_of_the_file():
-    made = LLMDecomposer(Script(lambda request: "- X."))
+    made = LLMDecomposer(Scripted(lambda request: "- X."))
     assert made._chosen("Xyzzy.")[7] is made.examples.items[7]
 
 
 async def test_f45_f46_hostile_text_reaches_the_prompt_verbatim():
     text = r"{{name}} wrote \frac{{a}}{{b}} {% off %} {#1} [PROMPT] </sentence>."
     _, model = await decompose(text, lambda request: "- X.", topic="{{examples}}", prompt="{{sentence}}")
-    assert last_block(model.requests[0], "sentence") == text
-    assert "Topic: {{examples}}\nQuestion: {{sentence}}" in last_block(model.requests[0], "context")
+    assert last_block(model.seen[0], "sentence") == text
+    assert "Topic: {{examples}}\nQuestion: {{sentence}}" in last_block(model.seen[0], "context")
 
 
 def test_f47_temperature_zero_is_sent():
-    assert LLMDecomposer(Script(lambda request: "")).temperature == 0.0
+    assert LLMDecomposer(Scripted(lambda request: "")).temperature == 0.0
 
 
 # --- what every decomposer shares

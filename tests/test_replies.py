@@ -136,6 +136,12 @@ def test_f32_another_menu():
         "True or False",
         "Truetype is a font format.",
         "<think>Verdict: True",
+        '{"supported": false}',
+        '{"true": 0.2, "false": 0.8}',
+        "Supported: no",
+        "Correct answer: 1951",
+        "The verdict is open.",
+        "Neither true nor false.",
     ],
 )
 def test_what_settles_nothing_is_refused(reply):
@@ -151,6 +157,14 @@ def test_what_settles_nothing_is_refused(reply):
         ("True, since he was born in 1950.", "supported"),
         ("Based on the passages, the statement is false.", "not_supported"),
         ("The claim isn't true.", "not_supported"),
+        ("False. The correct answer is 1951.", "not_supported"),
+        ("False: the passage says 1951.", "not_supported"),
+        ("False, not true.", "not_supported"),
+        ("Verdict: The statement is false.", "not_supported"),
+        ("He was born in 1950, so the statement is true.", "supported"),
+        ("Answer - True", "supported"),
+        ("True\n\nExplanation: The passage gives the year as 1932.", "supported"),
+        ('{"reason": "The year is wrong, not the place.", "verdict": "False"}', "not_supported"),
         ("<think>Verdict: True?</think>\nFalse", "not_supported"),
     ],
 )
@@ -210,7 +224,9 @@ def test_verdicts_are_paired_by_number(reply):
     assert read_verdicts(reply, ["1", "2"]) == {"1": "supported", "2": "not_supported"}
 
 
-@pytest.mark.parametrize("reply", ["1: True\n2: maybe", "1: True\n2: True\n2: False", "1: True\n2: False\n2: hm"])
+@pytest.mark.parametrize(
+    "reply", ["1: True\n2: maybe", "1: True\n2: True\n2: False", "1: True\n2: False\n2: hm", "1: True\n2: unreadable"]
+)
 def test_an_unreadable_or_twofold_verdict_is_left_out(reply):
     assert read_verdicts(reply, ["1", "2"]) == {"1": "supported"}
 

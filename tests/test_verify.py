@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from script import Script, last_block
+from script import cut, last_block
 from veridical.errors import FatalError, ModelError, SearchError, UsageError
 from veridical.models.base import ChatReply, TokenLogprob
+from veridical.models.scripted import Scripted
 from veridical.quotes import best_quote
 from veridical.types import AtomicFact, Evidence, Failure, Generation, Label, Passage, Verdict
 from veridical.verify import NoContextVerifier, NoEvidence, Reference, Retrieve, RetrieveVerifier
@@ -28,7 +29,7 @@ def cases(*texts, passages=(MILL, RIVER)):
 
 
 def always(said):
-    return Script(lambda request: said)
+    return Scripted(said)
 
 
 def probable(true, false):
@@ -46,7 +47,7 @@ async def judge(verifier, *texts, **options):
 async def test_supported_with_quote_and_judge():
     model = always("True")
     [verdict] = await judge(RetrieveVerifier(model), "Ana Brandt sold the mill in 1932.")
-    assert (verdict.label, verdict.mode, verdict.judge) == (SUPPORTED, "text", "test/script")
+    assert (verdict.label, verdict.mode, verdict.judge) == (SUPPORTED, "text", "scripted")
     [quote] = verdict.quotes
     assert quote.passage == "p1"
     assert MILL.text[quote.start : quote.end] == "Brandt sold the mill in 1932."
@@ -65,7 +66,7 @@ async def test_three_choices(reply, label):
     model = always(reply)
     [verdict] = await judge(RetrieveVerifier(model, choices="three"), "Ana sold it.")
     assert verdict.label is label
-    assert "Contradicted" in model.requests[0].messages[0].content
+    assert "Contradicted" in model.seen[0].messages[0].content
 
 
 @pytest.mark.parametrize("texts", [[], [""], ["  ", "\n"]])
@@ -74,7 +75,7 @@ async def test_f38_n1_blank_evidence_is_no_evidence_and_the_model_is_not_asked(t
     passages = [Passage(id=f"p{n}", text=text) for n, text in enumerate(texts)]
     [verdict] = await judge(RetrieveVerifier(model), "The mill opened in 1890.", passages=passages)
     assert (verdict.label, verdict.mode) == (NOT_ENOUGH, "no evidence")
-    assert model.requests == []
+    assert model.seen == []
 
 
 async def test_f38_a_fact_without_evidence_does_not_hide_its_neighbours():
@@ -88,7 +89,7 @@ async def test_f38_a_fact_without_evidence_does_not_hide_its_neighbours():
 async def test_f44_passages_are_shown_best_last_as_published(order, first):
     model = always("True")
     await judge(RetrieveVerifier(model, order=order), "Ana sold it.")
-    titles = re.findall(r"^Title: (.*)$", last_block(model.requests[0], "evidence"), re.MULTILINE)
+    titles = re.findall(r"^Title: (.*)$", last_block(model.seen[0], "evidence"), re.MULTILINE)
     assert titles[0] == first
     assert sorted(titles) == ["Mill", "River"]
     assert RetrieveVerifier(model).order == "best_last"
@@ -97,23 +98,23 @@ async def test_f44_passages_are_shown_best_last_as_published(order, first):
 async def test_s6_the_judge_sees_topic_and_sentence():
     model = always("True")
     await judge(RetrieveVerifier(model), "Ana Brandt sold the mill.")
-    assert last_block(model.requests[0], "context") == "Topic: Ana Brandt\nTaken from: She sold it in 1932."
+    assert last_block(model.seen[0], "context") == "Topic: Ana Brandt\nTaken from: She sold it in 1932."
     await judge(RetrieveVerifier(model, context=False), "Ana Brandt sold the mill.")
-    assert last_block(model.requests[1], "context") == "Topic: Ana Brandt"
+    assert last_block(model.seen[1], "context") == "Topic: Ana Brandt"
 
 
 @pytest.mark.parametrize("text", ["{{evidence}}", r"\frac{{a}}{{b}}", "{% off %}", "[KNOWLEDGE]", "</statement>"])
 async def test_f45_f46_hostile_facts_and_evidence_are_shown_verbatim(text):
     model = always("True")
     await judge(RetrieveVerifier(model), text, passages=[Passage(id="p", text=text)])
-    assert last_block(model.requests[0], "statement") == text
-    assert last_block(model.requests[0], "evidence") == text
+    assert last_block(model.seen[0], "statement") == text
+    assert last_block(model.seen[0], "evidence") == text
 
 
 async def test_prompts_share_everything_before_the_fact():
     model = always("True")
     await judge(RetrieveVerifier(model), "Ana sold the mill.", "Ana ran the mill.")
-    one, other = (request.messages[0].content for request in model.requests)
+    one, other = (request.messages[0].content for request in model.seen)
     assert one.partition("<statement")[0] == other.partition("<statement")[0]
 
 
@@ -123,8 +124,7 @@ async def test_f33_what_never_parses_is_a_failure_with_its_reply_after_bounded_c
     assert [(f.stage, f.error, f.reply) for f in found if isinstance(f, Failure)] == [
         ("verify", "ParseError", "I'm unsure.")
     ] * 2
-    assert len(model.requests) == 4
-    assert len(model.rejected) == 4
+    assert len(model.seen) == 4
 
 
 async def test_p1_an_outage_is_a_failure_of_its_fact_alone():
@@ -133,26 +133,24 @@ async def test_p1_an_outage_is_a_failure_of_its_fact_alone():
             raise ModelError("500 after all retries")
         return "True"
 
-    failed, judged = await judge(RetrieveVerifier(Script(reply)), "Ana sold it in 1932.", "Ana sold it.")
+    failed, judged = await judge(RetrieveVerifier(Scripted(reply)), "Ana sold it in 1932.", "Ana sold it.")
     assert (failed.error, failed.message) == ("ModelError", "500 after all retries")
     assert judged.label is SUPPORTED
 
 
 async def test_a_re_ask_may_settle_it():
     replies = iter(["Hard to say.", "False"])
-    model = Script(lambda request: next(replies))
+    model = Scripted(lambda request: next(replies))
     [verdict] = await judge(RetrieveVerifier(model), "Ana sold it.")
     assert verdict.label is NOT_ENOUGH
-    assert [message.role for message in model.requests[1].messages] == ["user", "assistant", "user"]
+    assert [message.role for message in model.seen[1].messages] == ["user", "assistant", "user"]
 
 
 async def test_a_cut_reply_is_not_trusted_even_if_it_holds_a_verdict():
-    model = Script(
-        lambda request: "Verdict: True" if request.max_tokens > 512 else ("Verdict: True or rather", "length")
-    )
+    model = Scripted(lambda request: "Verdict: True" if request.max_tokens > 512 else cut("Verdict: True or rather"))
     [verdict] = await judge(RetrieveVerifier(model), "Ana sold it.")
     assert verdict.label is SUPPORTED
-    assert [request.max_tokens for request in model.requests] == [512, 1024]
+    assert [request.max_tokens for request in model.seen] == [512, 1024]
 
 
 async def test_a_fatal_error_stops_everything():
@@ -160,7 +158,7 @@ async def test_a_fatal_error_stops_everything():
         raise FatalError("bad key")
 
     with pytest.raises(ExceptionGroup) as caught:
-        await judge(RetrieveVerifier(Script(reply)), "A.", "B.")
+        await judge(RetrieveVerifier(Scripted(reply)), "A.", "B.")
     assert caught.group_contains(FatalError)
 
 
@@ -168,16 +166,16 @@ async def test_e5_what_does_not_fit_is_left_out_from_the_worst_up():
     model = always("True")
     long = Passage(id="p3", title="Long", text="word " * 400)
     await judge(RetrieveVerifier(model, max_evidence_tokens=100), "Ana sold it.", passages=(MILL, long, RIVER))
-    shown = last_block(model.requests[0], "evidence")
+    shown = last_block(model.seen[0], "evidence")
     assert MILL.text in shown
     assert "word" not in shown
 
 
 async def test_e5_the_best_passage_is_cut_rather_than_left_out():
     model = always("True")
-    long = Passage(id="p3", title="Long", text="Brandt sold the mill in 1932. " + "word " * 400)
+    long = Passage(id="p3", title="Long", text="Brandt sold the mill in 1932. " + "The mill. " * 200)
     [verdict] = await judge(RetrieveVerifier(model, max_evidence_tokens=50), "Brandt sold the mill.", passages=(long,))
-    shown = last_block(model.requests[0], "evidence").removeprefix("Title: Long\n")
+    shown = last_block(model.seen[0], "evidence").removeprefix("Title: Long\n")
     assert long.text.startswith(shown)
     assert 100 < len(shown) <= 200
     assert long.text[verdict.quotes[0].start : verdict.quotes[0].end] == "Brandt sold the mill in 1932."
@@ -187,31 +185,31 @@ async def test_e5_the_best_passage_is_cut_rather_than_left_out():
 
 
 async def test_probability_of_true_decides():
-    verifier = RetrieveVerifier(Script(lambda request: probable(-0.1, -2.4)), mode="logprobs")
+    verifier = RetrieveVerifier(Scripted(lambda request: probable(-0.1, -2.4)), mode="logprobs")
     [verdict] = await judge(verifier, "Ana sold it.")
     assert (verdict.label, verdict.mode) == (SUPPORTED, "logprobs")
     assert verdict.probability == pytest.approx(0.9089, abs=1e-3)
 
 
 async def test_false_by_probability_though_the_sampled_word_is_true():
-    verifier = RetrieveVerifier(Script(lambda request: probable(-2.4, -0.1)), mode="logprobs")
+    verifier = RetrieveVerifier(Scripted(lambda request: probable(-2.4, -0.1)), mode="logprobs")
     [verdict] = await judge(verifier, "Ana sold it.")
     assert verdict.label is NOT_ENOUGH
 
 
 async def test_l3_missing_log_probabilities_fail_and_are_never_read_as_text():
     answers = iter([probable(-0.1, -2.4), ChatReply(text="True")])
-    model = Script(lambda request: next(answers))
+    model = Scripted(lambda request: next(answers))
     judged, failed = await judge(RetrieveVerifier(model, mode="logprobs"), "A.", "B.")
     assert judged.mode == "logprobs"
     assert (failed.error, failed.stage) == ("ModelError", "verify")
     assert "log-probabilities" in failed.message
-    assert all(request.top_logprobs for request in model.requests)
+    assert all(request.top_logprobs for request in model.seen)
 
 
 async def test_l2_no_label_among_the_tokens_is_a_failure():
     token = TokenLogprob(token="Perhaps", logprob=-0.1, top=(("Perhaps", -0.1), ("True", -3.0)))
-    model = Script(lambda request: ChatReply(text="Perhaps", logprobs=(token,)))
+    model = Scripted(lambda request: ChatReply(text="Perhaps", logprobs=(token,)))
     [failed] = await judge(RetrieveVerifier(model, mode="logprobs"), "A.")
     assert failed.error == "ParseError"
 
@@ -230,22 +228,22 @@ def numbered(request):
 
 
 async def test_p7_batches_are_paired_by_number_and_what_is_missing_is_asked_alone():
-    model = Script(numbered)
+    model = Scripted(numbered)
     found = await judge(
         RetrieveVerifier(model, facts_per_call=4), "one", "two false", "three skip false", "four", "five"
     )
     assert [verdict.label for verdict in found] == [SUPPORTED, NOT_ENOUGH, NOT_ENOUGH, SUPPORTED, SUPPORTED]
-    assert len(model.requests) == 3  # a batch of four, the one it left out, the fifth
+    assert len(model.seen) == 3  # a batch of four, the one it left out, the fifth
 
 
 async def test_p7_a_reply_without_numbers_settles_nothing():
     def reply(request):
         return "False" if "<statement-1" not in request.messages[0].content else "no. no. yes."
 
-    model = Script(reply)
+    model = Scripted(reply)
     found = await judge(RetrieveVerifier(model, facts_per_call=10), *[f"fact {n}" for n in range(10)])
     assert [verdict.label for verdict in found] == [NOT_ENOUGH] * 10
-    assert len(model.requests) == 11
+    assert len(model.seen) == 11
 
 
 async def test_a_batch_that_fails_is_asked_one_by_one():
@@ -254,25 +252,25 @@ async def test_a_batch_that_fails_is_asked_one_by_one():
             raise ModelError("prompt too long")
         return "True"
 
-    found = await judge(RetrieveVerifier(Script(reply), facts_per_call=3), "one", "two", "three")
+    found = await judge(RetrieveVerifier(Scripted(reply), facts_per_call=3), "one", "two", "three")
     assert [verdict.label for verdict in found] == [SUPPORTED] * 3
 
 
 async def test_p6_the_last_verdict_of_a_cut_batch_is_asked_again():
     def reply(request):
         if "<statement-1" in request.messages[0].content:
-            return "1: True\n2: True", "length"
+            return cut("1: True\n2: True")
         return "False"
 
-    found = await judge(RetrieveVerifier(Script(reply), facts_per_call=2), "one", "two")
+    found = await judge(RetrieveVerifier(Scripted(reply), facts_per_call=2), "one", "two")
     assert [verdict.label for verdict in found] == [SUPPORTED, NOT_ENOUGH]
 
 
 async def test_a_batch_shows_each_passage_once():
-    model = Script(numbered)
+    model = Scripted(numbered)
     pairs = [(fact("one", 0), Evidence(passages=(MILL, RIVER))), (fact("two", 1), Evidence(passages=(RIVER,)))]
     await RetrieveVerifier(model, facts_per_call=2).verify(pairs, GENERATION)
-    shown = last_block(model.requests[0], "evidence")
+    shown = last_block(model.seen[0], "evidence")
     assert (shown.count("Title: River"), shown.count("Title: Mill")) == (1, 1)
 
 
@@ -284,7 +282,7 @@ async def test_no_context_shows_no_evidence():
     [verdict] = await judge(NoContextVerifier(model), "Ana sold the mill.")
     assert verdict.label is NOT_ENOUGH
     assert verdict.quotes == ()
-    assert MILL.text not in model.requests[0].messages[0].content
+    assert MILL.text not in model.seen[0].messages[0].content
 
 
 async def test_no_context_asks_though_there_is_no_evidence():

@@ -30,25 +30,33 @@ THREE_WAY: Menu = {
     "supported": ("supported", "true", "yes"),
     "contradicted": ("contradicted", "refuted", "false", "untrue", "incorrect"),
     "not_enough_evidence": (
-        *("not enough evidence", "insufficient evidence", "no evidence", "not enough information"),
-        *("insufficient information", "unverifiable", "cannot be determined"),
+        *("not enough evidence", "not enough information", "not enough info", "insufficient evidence"),
+        *("insufficient information", "no evidence", "unverifiable", "inconclusive", "cannot be determined"),
     ),
 }
 """The three-way question. "Not supported" is off this menu: it does not say which of the other two is meant."""
 
 _ANCHOR = re.compile(
     r"\b(?:verdict|answer|label|conclusion|judge?ment|decision|classification|rating|final|output|result)s?\b"
-    r"(?:\s?\([^()\n]{0,40}\))?(?:\s?[:=]\s{0,9}|\s(?:is|would be)\s?:?\s{0,9}|\s{0,4}\n\s{0,9})"
+    r"(?:\s?\([^()\n]{0,40}\))?"
+    r"(?P<sign>\s?[:=]\s{0,9}|\s[–—-]\s|\s(?:is|would be)\s?:?\s{0,9}|\s{0,4}\n\s{0,9})"
 )
 _BRACKETED = re.compile(r"\[([^\[\]\n]{0,60})\]")
-_STATEMENT = re.compile(
-    r"(?:^|(?<=[.!?;\n]))\s{0,9}(?:(?:yes|no|so|therefore|thus|hence|overall|in conclusion"
-    r"|(?:based on|given|according to) [^,.]{0,80}),?\s)?"
+_SUBJECT = (
     r"(?:(?:the|this|that)\s(?:\w{1,20}\s)?(?:statement|claim|fact|sentence|assertion|input)|this|that|it)\s?(?:is|'s)\s"
     r"(?:therefore |thus |clearly |indeed |definitely |actually |fully |completely |entirely )?"
 )
+_STATEMENT = re.compile(
+    r"(?:(?:^|(?<=[.!?;\n]))\s{0,9}(?:(?:yes|no|so|therefore|thus|hence|overall|in conclusion|i would say"
+    r"|i conclude that|(?:based on|given|according to) [^,.]{0,80}),?\s)?|,\s(?:so|therefore|thus|hence)\s)" + _SUBJECT
+)
+_REPEATED = re.compile(_SUBJECT)
 _LEAD = re.compile(r"(?:(?:so|therefore|thus|hence|overall|actually|in conclusion|i would say|i say)\b[,:]?\s?)?")
-_AFTER = re.compile(r"\s{0,2}(?:\?|(?:that|if|only|unless|in part|or|when|except|for the most)\b)")
+_AFTER = re.compile(
+    r"\s{0,2}(?:\?|(?:that|if|only|unless|in part|or|when|except|for the most)\b"
+    r"|[:=]\s?(?:true|false|yes|no|not|null|none|\d))"
+)
+"""What makes a wording a mere mention: "true if", "true?", or a key ("supported: false")."""
 
 
 def read_verdict(reply: str, menu: Menu = TRUE_FALSE) -> str:
@@ -77,7 +85,9 @@ def _plain(text: str, menu: Menu) -> str:
     text = text.casefold().translate(MARKS).replace("n't", " not")
     text = re.sub(r"\bnot-", "not ", text)
     forms = "|".join(re.escape(form) for form, _ in _forms(menu))
-    return re.sub(rf"\b(?:{forms})(?:\s?(?:,|/|\||or|,\sor)\s?(?:{forms})){{1,4}}\b\??", "", text).strip()
+    return re.sub(
+        rf"\b(?:{forms})(?:\s?[,/|]\s?(?:{forms})){{0,4}}(?:,?\sor\s|\s?[/|]\s?)(?:{forms})\b\??", "", text
+    ).strip()
 
 
 def _forms(menu: Menu) -> list[tuple[str, str]]:
@@ -96,12 +106,18 @@ def _on_menu(text: str, at: int, menu: Menu) -> str | None:
 
 
 def _anchored(text: str, menu: Menu) -> list[str | None]:
-    """What stands at the anchors, in order; None for something that is not on the menu."""
+    """What stands at the anchors, in order; None for something that is not on the menu.
+
+    "The answer is 1951" is no verdict off the menu but a sentence; "Answer: 1951" and "the verdict is open" are.
+    """
     found: list[tuple[int, str | None]] = []
     for anchor in _ANCHOR.finditer(text):
         start = anchor.end() + (text[anchor.end() : anchor.end() + 1] in ("[", "("))
-        if text[start:].strip():
-            found.append((anchor.start(), _on_menu(text, start, menu)))
+        repeated = _REPEATED.match(text, start)
+        outcome = _on_menu(text, repeated.end() if repeated else start, menu)
+        loose = anchor["sign"].strip(" :") in ("is", "would be") and not anchor.group().startswith("verdict")
+        if outcome or (not loose and text[start:].strip()):
+            found.append((anchor.start(), outcome))
     for bracket in _BRACKETED.finditer(text):
         content = bracket.group(1).strip(" .:!")
         outcome = next((outcome for form, outcome in _forms(menu) if form == content), None)
@@ -113,12 +129,15 @@ def _anchored(text: str, menu: Menu) -> list[str | None]:
 
 def _outer(text: str, menu: Menu) -> list[str]:
     """Outcomes in the opening words and in the closing sentence, where that is nothing but the verdict."""
-    found = [_on_menu(text, _LEAD.match(text).end(), menu)] if text else []  # pyright: ignore[reportOptionalMemberAccess]
-    closing = re.split(r"(?<=[.!?:])\s|\n", text.rstrip())[-1].strip(" .!()")
-    lead = _LEAD.match(closing)
-    wording = closing[lead.end() :] if lead else closing
-    found.append(next((outcome for form, outcome in _forms(menu) if form == wording), None))
-    return [outcome for outcome in found if outcome]
+    opening = _on_menu(text, _after_lead(text), menu)
+    last = re.split(r"(?<=[.!?])\s|\n", text.rstrip())[-1].strip(" .!()")
+    closing = next((outcome for form, outcome in _forms(menu) if form == last[_after_lead(last) :]), None)
+    return [outcome for outcome in (opening, closing) if outcome]
+
+
+def _after_lead(text: str) -> int:
+    lead = _LEAD.match(text)
+    return lead.end() if lead else 0
 
 
 def _stated(text: str, menu: Menu) -> list[str]:
@@ -144,11 +163,16 @@ def read_verdicts(reply: str, ids: Sequence[str], menu: Menu = TRUE_FALSE, *, cu
     except ParseError:
         lines = (text.rpartition("\n")[0] if cut else text).splitlines()
         pairs = [numbered.groups() for line in lines if (numbered := _NUMBERED.match(line))]
-    found: dict[str, set[str]] = {}
+    found: dict[str, set[str | None]] = {}
     for number, wording in pairs:
-        if number in ids and isinstance(wording, str):
-            try:
-                found.setdefault(number, set()).add(read_verdict(wording, menu))
-            except ParseError:
-                found.setdefault(number, set()).update(("unreadable", wording))
-    return {number: outcomes.pop() for number, outcomes in found.items() if len(outcomes) == 1}
+        if number in ids:
+            found.setdefault(number, set()).add(_or_none(wording, menu))
+    certain = {number: outcomes.pop() for number, outcomes in found.items() if len(outcomes) == 1}
+    return {number: outcome for number, outcome in certain.items() if outcome is not None}
+
+
+def _or_none(wording: object, menu: Menu) -> str | None:
+    try:
+        return read_verdict(wording, menu) if isinstance(wording, str) else None
+    except ParseError:
+        return None
