@@ -94,5 +94,5 @@ class FActScoreTables:
         for number in range(_SAMPLES):
             rowid = 1 + number * (self._last - 1) // (_SAMPLES - 1)
             for row in self._database.rows("SELECT title, text FROM documents WHERE rowid = ?", rowid):
-                digest.update("\x00".join(row).encode())
+                digest.update(repr(row).encode())
         return digest.hexdigest()
