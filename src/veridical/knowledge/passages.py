@@ -18,7 +18,7 @@ _BLANK_LINE = re.compile(r"\n(?:[^\S\n]*\n)+")
 
 def size(text: str) -> int:
     """Words in `text`: between blanks, or characters in scripts without blanks."""
-    return sum(1 for _ in _WORD.finditer(text))
+    return len(_WORD.findall(text))
 
 
 def cut(text: str, *, limit: int = LIMIT) -> list[str]:
