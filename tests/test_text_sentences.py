@@ -230,12 +230,12 @@ def test_f20_annotated_sentences(name, responses, published, ours):
 
 
 def test_published_ends_differ_where_said():
-    text = 'She sang in "Suite No. 2" with J.O. Keller. It was Brandt vs. The State.'
-    assert len(split(text)) == 2
+    text = 'Certainly! She sang in "Suite No. 2" with J.O. and J.O. Keller too. It was Brandt vs. The State.'
+    assert len(split(text)) == 3
     assert [sentence.text for sentence in split(text, published=True)] == [
-        'She sang in "Suite No.',
-        '2" with J.O.',
-        "Keller.",
+        'Certainly! She sang in "Suite No.',
+        '2" with J.O. and J.O.',
+        "Keller too.",
         "It was Brandt vs.",
         "The State.",
     ]

@@ -63,3 +63,10 @@ DOMAINS = _words(
     "com net org edu gov mil info io ai js co uk de fr eu ru cn jp py ts md txt pdf html php asp net fm tv"
 )
 """What follows a stop inside a name of the net or a file, whatever its case ("Booking.Com")."""
+
+PUNKT_INITIALS = _words("""
+    a.a a.c a.d a.g a.h a.m a.m.e a.s a.t b.f b.v c.i.t c.o.m.b c.v d.c d.h d.w e.f e.h e.l e.m f.g f.j g.d g.f
+    g.k h.c h.f h.m i.m.s j.b j.c j.j j.k j.p j.r l.a l.f l.p m.b.a m.d.c m.j n.c n.d n.h n.j n.m n.v n.y p.a.m
+    p.m ph.d r.a r.h r.i r.j r.k r.t s.a s.a.y s.c s.g s.p.a s.s t.j u.k u.n u.s u.s.a u.s.s.r w.c w.r w.va w.w
+""")
+"""Joined initials that the English Punkt model (Kiss and Strunk 2006) learnt; after others it breaks."""

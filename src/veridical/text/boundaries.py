@@ -12,6 +12,7 @@ from veridical.text.abbreviations import (
     LINKS,
     NUMBERED,
     ORDINAL_CONTEXT,
+    PUNKT_INITIALS,
     STARTERS,
     TITLES,
 )
@@ -39,8 +40,6 @@ _ROMAN = re.compile(r"(?:[IVXLC]{2,}|[VX])\b")
 _NAME = re.compile(r"(?:[^\W\d_]{2,}|[IA])(?=[\s,'’])")
 _DOTTED = re.compile(r"[^\W\d_]{1,3}(?:\.[^\W\d_]{1,3})+\.?")
 _SAID = re.compile(r"[とて，、,]|.{0,2}[说說道问問喊叫答]")
-_PUNKT_INITIALS = frozenset({"u.s", "j.j", "a.p", "d.c", "ph.d"})
-"""Joined initials that the published splitter has learnt to be abbreviations."""
 _WINDOW = 32
 """Characters looked at on either side of a stop: longer than any abbreviation."""
 
@@ -68,7 +67,8 @@ def _published_end(match: re.Match[str], before: str, after: str) -> int | None:
     """Where the published annotation differs: the offset of its end, 0 for none, None where it does not differ.
 
     It breaks after "No." before a number, after "vs." and "J.O." before a capital or bracket, and between "!" and a
-    quotation mark with a comma; it never breaks after one letter, nor after a curly quotation mark.
+    quotation mark with a comma; it never breaks after one letter, nor after a curly quotation mark. A piece of one
+    token is joined to the one before (`sentences`).
     """
     stop, close, word = match["stop"], match["close"], _last_word(before)
     if stop in "!?" and close in ('"', "'") and after.startswith(","):
@@ -81,7 +81,7 @@ def _published_end(match: re.Match[str], before: str, after: str) -> int | None:
         return 0
     if word.lower() == "no" and after[0].isdigit():
         return 0 if _NUMBER_ALONE.match(after) else match.end()
-    joined = word == "vs" or bool(_DOTTED.fullmatch(word) and word.lower() not in _PUNKT_INITIALS)
+    joined = word == "vs" or bool(_DOTTED.fullmatch(word) and word.lower() not in PUNKT_INITIALS)
     broken = joined or _is_compound(before, word)
     return match.end() if broken and (after[0].isupper() or after[0] == "(") else None
 

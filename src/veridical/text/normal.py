@@ -62,7 +62,7 @@ def loose(title: str) -> str:
     text = _ACCENTS.sub("", unicodedata.normalize("NFD", text)).translate(_LETTERS).replace("'", "")
     text = unicodedata.normalize("NFC", text)
     kept = "".join(char if char.isalnum() or unicodedata.category(char)[0] == "M" else " " for char in text)
-    return " ".join(kept.split()) or text
+    return " ".join(kept.split()) or fold(title)
 
 
 def tokens(text: str) -> list[str]:

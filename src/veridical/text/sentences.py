@@ -6,12 +6,19 @@ every signature, since another splitter moves the scores.
 
 from __future__ import annotations
 
+import re
+
 from veridical.text.boundaries import ends
-from veridical.text.lines import Block, blocks, has_word, is_label, markers, trimmed
+from veridical.text.lines import Block, blocks, is_label, markers, trimmed
 from veridical.types import Sentence
 
 SPLITTER = "veridical-1"
 """Name and version of the splitter. Raise the number with every change that moves a boundary."""
+
+
+_WORD = re.compile(r"[^\W_]")
+_TWO_TOKENS = re.compile(r"\S\s+\S")
+"""What the published repair asks of a sentence; ours asks for a letter or digit."""
 
 
 def split(text: str, *, published: bool = False) -> list[Sentence]:
@@ -43,23 +50,23 @@ def _pieces(text: str, block: Block, published: bool) -> list[tuple[int, int, st
     cuts.update(start for start, _ in numbers if start > block.body)
     first = numbers[0][0] if numbers else block.end
     pieces: list[tuple[int, int, str]] = []
-    for start, end in _worded(text, block.start, block.end, sorted(cuts)):
+    for start, end in _full(text, block.start, block.end, sorted(cuts), _TWO_TOKENS if published else _WORD):
         start, end = trimmed(text, start, end)
         lead = end <= first and is_label(text[start:end])
         pieces.append((start, end, "item" if start >= first else "heading" if numbers and lead else block.kind))
     return pieces
 
 
-def _worded(text: str, start: int, end: int, cuts: list[int]) -> list[tuple[int, int]]:
-    """The spans between `cuts`; one without a letter or digit joins its neighbour."""
+def _full(text: str, start: int, end: int, cuts: list[int], full: re.Pattern[str]) -> list[tuple[int, int]]:
+    """The spans between `cuts`; one in which `full` finds nothing joins the span before, the first one that after."""
     spans: list[tuple[int, int]] = []
-    checked, worded = start, False
+    checked = start
     for cut in [*cuts, end]:
-        worded = worded or has_word(text, checked, cut)
-        checked = cut
-        if worded:
+        if full.search(text, checked, cut):
             spans.append((start, cut))
-            start, worded = cut, False
-    if start < end:
-        spans[-1:] = [(spans[-1][0] if spans else start, end)]
-    return spans
+            start = cut
+        elif spans:
+            spans[-1] = (spans[-1][0], cut)
+            start = cut
+        checked = cut
+    return spans or [(start, end)]
