@@ -2,6 +2,8 @@
 
 import contextlib
 import json
+import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -441,3 +443,12 @@ def verdict(reply):
         return read_verdict(reply)
     except ParseError:
         return None
+
+
+def test_the_table_in_the_docs_is_true():
+    page = (Path(__file__).parents[1] / "docs" / "reading_replies.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (.+) \| (supported|not supported|refused) \|$", page, re.MULTILINE)
+    assert len(rows) > 10
+    for reply, outcome in rows:
+        expected = None if outcome == "refused" else outcome.replace(" ", "_")
+        assert verdict("" if reply == "(nothing)" else reply) == expected, reply

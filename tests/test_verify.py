@@ -375,6 +375,13 @@ def test_the_quote_is_the_sentence_that_shares_most_words():
     assert (quote.passage, MILL.text[quote.start : quote.end]) == ("p1", "Brandt sold the mill in 1932.")
 
 
+def test_words_of_the_topic_do_not_choose_the_quote():
+    page = Passage(id="p", text="Ana Brandt (1890–1960) was a miller. She came from Turin.")
+    quote = best_quote("Ana Brandt was born in Turin.", (page,), "Ana Brandt")
+    assert quote is not None
+    assert page.text[quote.start : quote.end] == "She came from Turin."
+
+
 def test_too_little_in_common_is_no_quote():
     assert best_quote("Quantum chess was invented in Oslo by Olsen", (RIVER, MILL)) is None
     assert best_quote("the", (MILL,)) is None

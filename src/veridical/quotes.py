@@ -13,10 +13,14 @@ LEAST = 1 / 3
 """Share of the fact's content words that a sentence must hold to be quoted."""
 
 
-def best_quote(fact: str, passages: Sequence[Passage]) -> Quote | None:
-    """The sentence of the passages that shares most content words with the fact, the first of equals; None if even that
-    one holds less than a third of them."""
-    wanted = _words(fact)
+def best_quote(fact: str, passages: Sequence[Passage], topic: str | None = None) -> Quote | None:
+    """The sentence of the passages that shares most content words with the fact, the first of equals.
+
+    Words of the topic do not count if the fact has others: a page is full of its own title. None if even the best sentence
+    holds less than a third of the words.
+    """
+    content = _words(fact)
+    wanted = content - _words(topic or "") or content
     best, quote = LEAST * len(wanted) if wanted else 1.0, None
     for passage in passages:
         for start, end, words in _sentences(passage.text):

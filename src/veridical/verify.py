@@ -164,7 +164,7 @@ class _LLMVerifier:
     def _file(self, name: str) -> str:
         return f"factscore/{name}_three" if self.choices == "three" else f"factscore/{name}"
 
-    async def _verdict(self, text: str, passages: Sequence[Passage], fact: AtomicFact) -> Verdict | Failure:
+    async def _verdict(self, text: str, quote: Quote | None) -> Verdict | Failure:
         """Ask one question; trouble with it is a failure of this fact alone."""
         probable = self.mode == "logprobs"
         request = prompt(
@@ -180,7 +180,7 @@ class _LLMVerifier:
             )
         except StageError as error:
             return failure("verify", error)
-        return self._made(label, best_quote(fact.text, passages), probability=probability, rationale=rationale)
+        return self._made(label, quote, probability=probability, rationale=rationale)
 
     def _made(
         self, label: Label, quote: Quote | None, *, probability: float | None = None, rationale: str | None = None
@@ -235,8 +235,7 @@ class NoContextVerifier(_LLMVerifier):
         sentences = self._sentences(generation)
         async with asyncio.TaskGroup() as group:
             tasks = [
-                group.create_task(self._verdict(self.prompt(fact, generation, sentences), (), fact))
-                for fact, _ in facts
+                group.create_task(self._verdict(self.prompt(fact, generation, sentences), None)) for fact, _ in facts
             ]
         return [task.result() for task in tasks]
 
@@ -300,7 +299,7 @@ class RetrieveVerifier(_LLMVerifier):
         settled = await self._batched(cases) if len(cases) > 1 else {}
         async with asyncio.TaskGroup() as group:
             tasks = {
-                place: group.create_task(self._verdict(self._prompt(case), case.passages, case.fact))
+                place: group.create_task(self._verdict(self._prompt(case), case.quote))
                 for place, case in enumerate(cases)
                 if place not in settled
             }
@@ -316,7 +315,7 @@ class RetrieveVerifier(_LLMVerifier):
         cut = reply.finish_reason == "length"
         found = read_verdicts(reply.text, numbers, _MENUS[self.choices], cut=cut)
         return {
-            place: self._made(_LABELS[found[number]], best_quote(case.fact.text, case.passages))
+            place: self._made(_LABELS[found[number]], case.quote)
             for place, (number, case) in enumerate(zip(numbers, cases, strict=True))
             if number in found
         }
@@ -375,6 +374,10 @@ class _Case:
     passages: tuple[Passage, ...]
     generation: Generation
     sentences: Mapping[int, str]
+
+    @property
+    def quote(self) -> Quote | None:
+        return best_quote(self.fact.text, self.passages, self.generation.topic)
 
 
 def _at(cases: Sequence[_Case], place: int) -> list[Passage]:
