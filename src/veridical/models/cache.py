@@ -96,9 +96,15 @@ class CallStore:
         row = self._run("select response from calls where key = ?", (key,)).fetchone()
         return row[0] if row else None
 
-    def put(self, key: str, kind: str, name: str, identity: str, request: str, response: str, reply: Any = None) -> None:
+    def put(
+        self, key: str, kind: str, name: str, identity: str, request: str, response: str, reply: Any = None
+    ) -> None:
         """Store a response; the first one stays. On disk before this returns (safe against kill -9)."""
-        tokens = (getattr(reply, "prompt_tokens", 0), getattr(reply, "completion_tokens", 0), getattr(reply, "cost", 0.0))
+        tokens = (
+            getattr(reply, "prompt_tokens", 0),
+            getattr(reply, "completion_tokens", 0),
+            getattr(reply, "cost", 0.0),
+        )
         self._run(
             "insert or ignore into calls(key, kind, name, identity, request, response, prompt_tokens, "
             "completion_tokens, cost) values (?,?,?,?,?,?,?,?,?)",

@@ -34,7 +34,9 @@ class Provider(Struct):
 
     def dialect_of(self, model: str) -> Dialect:
         """The dialect of one model, with its price where known."""
-        values = {name: None if value is False and name == "json_schema" else value for name, value in self.dialect.items()}
+        values = {
+            name: None if value is False and name == "json_schema" else value for name, value in self.dialect.items()
+        }
         begun = [prefix for prefix in self.prices if model.startswith(prefix)]
         if begun:
             values["price_in"], values["price_out"] = self.prices[max(begun, key=len)]
@@ -79,7 +81,9 @@ def _provider(name: str, fields: Any, path: Path) -> Provider:
         made.dialect_of("")
     except msgspec.ValidationError as error:
         raise InputError(str(error), file=str(path), field=name) from None
-    if unknown := sorted((set(made.dialect) - set(Dialect.__struct_fields__)) | (set(fields) - set(Provider.__struct_fields__))):
+    if unknown := sorted(
+        (set(made.dialect) - set(Dialect.__struct_fields__)) | (set(fields) - set(Provider.__struct_fields__))
+    ):
         raise InputError(f"no such setting: {', '.join(unknown)}", file=str(path), field=name)
     return made
 
@@ -88,5 +92,7 @@ def provider(name: str, environment: Mapping[str, str] = os.environ) -> Provider
     """One provider by name; UsageError lists the known ones."""
     table = providers(environment)
     if name not in table:
-        raise UsageError(f"no provider {name!r}; there are {', '.join(table)}, llamacpp, embedded, http://host:port/v1#model")
+        raise UsageError(
+            f"no provider {name!r}; there are {', '.join(table)}, llamacpp, embedded, http://host:port/v1#model"
+        )
     return table[name]
