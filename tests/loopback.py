@@ -19,6 +19,7 @@ import gzip
 import inspect
 import json
 import socket
+import ssl
 import struct
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
@@ -106,9 +107,10 @@ def error(
 class Loopback:
     """The server; use it in `async with`. `url` is its base URL, ending in /v1."""
 
-    def __init__(self, handler: Handler = "True", *, port: int = 0) -> None:
+    def __init__(self, handler: Handler = "True", *, port: int = 0, tls: ssl.SSLContext | None = None) -> None:
         self.handler = handler
         self.port = port
+        self.tls = tls
         """0 until the server is up, unless a port is asked for (to come back at the same address)."""
         self.requests: list[Request] = []
         self.connections = 0
@@ -118,7 +120,7 @@ class Loopback:
         self._open: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Loopback:
-        self._server = await asyncio.start_server(self._connection, "127.0.0.1", self.port)
+        self._server = await asyncio.start_server(self._connection, "127.0.0.1", self.port, ssl=self.tls)
         self.port = self._server.sockets[0].getsockname()[1]
         return self
 
@@ -131,7 +133,7 @@ class Loopback:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/v1"
+        return f"{'https' if self.tls else 'http'}://127.0.0.1:{self.port}/v1"
 
     @property
     def bodies(self) -> list[Any]:

@@ -29,6 +29,10 @@ def test_passing_trouble_is_retryable(status: int):
     assert error.trouble.congestion
 
 
+def test_a_rate_limit_of_tokens_is_not_taken_for_too_long_a_prompt():
+    assert isinstance(meaning(429, {"message": "Too many tokens per minute for this context window."}), Retryable)
+
+
 def test_a_rate_limit_is_told_from_overload():
     assert meaning(429, {"message": "slow down"}).trouble is Trouble.RATE_LIMIT
     assert meaning(529, {"message": "overloaded"}).trouble is Trouble.OVERLOAD

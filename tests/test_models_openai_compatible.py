@@ -3,6 +3,10 @@
 import asyncio
 import dataclasses
 import json
+import shutil
+import ssl
+import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -254,6 +258,36 @@ async def test_f54_cancelling_ends_a_call_at_once():
         await model.close()
 
 
+@pytest.fixture
+def self_signed(tmp_path: Path) -> ssl.SSLContext:
+    openssl = shutil.which("openssl") or pytest.skip("openssl is not installed; it makes the certificate of this test")
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    making = [openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=127.0.0.1"]
+    subprocess.run([*making, "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(certificate, key)
+    return tls
+
+
+async def test_a_certificate_that_is_not_trusted_stops_the_run(self_signed: ssl.SSLContext):
+    async with Loopback(tls=self_signed) as server:
+        model = OpenAICompatible(server.url, "m", api_key="my-secret")
+        with pytest.raises(FatalError, match="not trusted"):
+            await model.chat(ask())
+        await model.close()
+    assert server.requests == []
+
+
+async def test_a_connection_that_is_never_made_is_a_failed_one():
+    """TLS is begun with a server that knows none and waits for more."""
+    async with Loopback() as server:
+        model = OpenAICompatible(server.url.replace("http:", "https:"), "m", connect_timeout=0.1)
+        with pytest.raises(Retryable) as caught:
+            await model.chat(ask())
+        await model.close()
+    assert caught.value.trouble is Trouble.CONNECTION
+
+
 async def test_an_unknown_model_stops_the_run():
     met = await meet(error(404, "The model `m` does not exist", code="model_not_found"), retry=True)
     assert isinstance(met.error, FatalError)
@@ -280,11 +314,13 @@ async def test_a_huge_reply_is_not_read_to_its_end(gzip: bool):
 
 async def test_e2_null_content_is_asked_for_once_more_with_a_larger_budget():
     thinking = chat(None, finish_reason="length", reasoning_content="Surely True.") | usage(9, 100)
-    met = await meet([thinking, chat("False") | usage(9, 300)], ask(max_tokens=500))
+    prices = Dialect(price_in=1e6, price_out=2e6)
+    met = await meet([thinking, chat("False") | usage(9, 300)], ask(max_tokens=500), dialect=prices)
     assert met.reply is not None
     assert met.reply.text == "False"
     assert [body["max_tokens"] for body in met.server.bodies] == [500, 2000]
     assert (met.reply.prompt_tokens, met.reply.completion_tokens) == (18, 400), "both requests were paid"
+    assert met.reply.cost == 18 + 800
 
 
 async def test_e2_then_it_is_no_answer():

@@ -79,7 +79,7 @@ class Limited:
         self._window = self._threshold = max(1.0, self._window / 2)
 
     async def _acquire(self) -> None:
-        if self.in_flight < self.current and not self._waiting:
+        if self.in_flight < self.current:  # then nobody waits: see `_hand_over`
             self.in_flight += 1
             return
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()

@@ -137,10 +137,12 @@ class OpenAICompatible:
             # Redirects are not followed: they would take the key and the prompt to another place.
             async with session.post(self._url, data=body, allow_redirects=False, proxy=self._proxy) as response:
                 return response.status, await _read(response), response.headers
+        except aiohttp.ConnectionTimeoutError as error:
+            raise Retryable(f"connection: {self._said(error)}", trouble=Trouble.CONNECTION) from error
         except TimeoutError as error:
             raise Retryable(f"time-out: {error or f'{self.total_timeout:g} s'}", trouble=Trouble.TIMEOUT) from error
-        except (aiohttp.ClientConnectorCertificateError, aiohttp.ClientConnectorSSLError) as error:
-            raise FatalError(f"no secure connection to {self.base_url}: {error}") from error
+        except aiohttp.ClientConnectorCertificateError as error:
+            raise FatalError(f"the certificate of {self.base_url} is not trusted: {error}") from error
         except aiohttp.InvalidURL as error:
             raise FatalError(f"the address cannot be used: {error}") from error
         except aiohttp.ClientPayloadError as error:
