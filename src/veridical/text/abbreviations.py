@@ -18,13 +18,16 @@ TITLES = _words("""
 """)
 """Stand before a name (or a second half) and never end a sentence, even before a word that often starts one."""
 
-LINKS = _words("e.g i.e e.g.i a.k.a z.b d.h u.a v.a m.a.w d.w.z p.ej p.es ca cca approx cf bzw sog resp т.е т.к напр")
+LINKS = _words(
+    "dir prod feat arr illus e.g i.e e.g.i a.k.a z.b d.h u.a v.a m.a.w d.w.z p.ej p.es ca cca approx cf bzw sog resp "
+    "т.е т.к напр"
+)
 """Announce what follows; never end a sentence."""
 
 NUMBERED = _words("""
     no nos nr nro num fig figs vol vols ch chap sec sect eq eqs art arts p pp pg op bk pt ver v ex par para cap tab
     abb bd jg s c ca cca r b d fl est ed n núm n.º jan feb mar apr jun jul aug sep sept oct nov dec circa approx aprox
-    рис табл стр
+    рис табл стр род рожд ум
 """)
 """Abbreviate something only in front of a number ("no. 7", "b. 1912", "Fig. 2", "Vol. II")."""
 

@@ -154,7 +154,7 @@ def _ends_letter(before: str, word: str, head: str, starts: bool) -> bool:
         return word in "IVX"
     if word in "гр" and previous.isdigit():
         return True
-    return starts and not previous.endswith(".")
+    return starts and bool(previous) and not previous.endswith(".")
 
 
 def _is_compound(before: str, word: str) -> bool:
