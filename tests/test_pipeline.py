@@ -22,6 +22,7 @@ TEXT = "One stands. Two falls. Three waits."
 @dataclass(frozen=True)
 class OneEach:
     name: str = "one each"
+    fingerprint = "a double"
     error: type[Exception] | None = None
 
     async def decompose(self, generation, sentences):
@@ -34,6 +35,7 @@ class OneEach:
 
 @dataclass(frozen=True)
 class Page:
+    fingerprint = "a double; its errors are not part of any recipe"
     errors: dict = field(default_factory=dict)
 
     async def gather(self, fact, generation):
@@ -46,6 +48,7 @@ class Page:
 @dataclass(frozen=True)
 class Says:
     name: str = "says"
+    fingerprint = "a double"
     outcomes: tuple = ()
     error: type[Exception] | None = None
 

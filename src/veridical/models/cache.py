@@ -1,44 +1,77 @@
-"""The cache of calls: what we asked the outside world and what it said, keyed by the content of the question.
+"""The cache of calls: what was asked of the outside world and what it said, by the content of the question.
 
-One SQLite file that any tool can open: `select request, response from calls`. The key covers everything that can change
-a reply: kind, model, base URL and the whole request. Only complete replies are stored; an error or a cut reply is not an
-answer. Identical calls in flight share one task.
+One SQLite file in WAL mode that any SQLite tool can read and several processes may share. JSON only. An entry is
+written at once, so a killed process loses none of the replies it has seen; replies that are no answer are not stored.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
+import functools
 import hashlib
-import json
 import sqlite3
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 
-from ..errors import FatalError, UsageError
+from ..errors import FatalError, ModelError, UsageError
 from ..types import Struct
 from .base import ChatReply, ChatRequest, LanguageModel
 
 T = TypeVar("T")
 
-MIGRATIONS = (
-    """create table calls (
-         key text primary key, kind text not null, name text not null, identity text not null,
-         request text not null, response text not null,
-         prompt_tokens integer not null, completion_tokens integer not null, cost real not null,
-         created text not null default current_timestamp) without rowid""",
-)
-"""Statement n takes a file from user_version n to n + 1."""
-
-BUSY = 30.0
-"""Seconds to wait for another process that is writing."""
+_APPLICATION = 0x76657263  # "verc": marks the file as ours
+_MAGIC = b"SQLite format 3\x00"
+_BUSY_SECONDS = 20.0
+_CHECKED_BYTES = 64 * 2**20
+"""Files up to this size are checked as a whole when opened; it takes about 0.1 s."""
 
 
-class CacheRow(Struct, omit_defaults=False):
-    """What `stats` says of one model."""
+def _first(db: sqlite3.Connection) -> None:
+    db.execute(
+        "create table calls ("
+        "key text not null unique, kind text not null, name text not null, identity text not null, "
+        "request text not null, response text not null, prompt_tokens integer not null, "
+        "completion_tokens integer not null, cost real not null, "
+        "created text not null default (strftime('%Y-%m-%dT%H:%M:%SZ', 'now')))"
+    )
+
+
+MIGRATIONS: list[Callable[[sqlite3.Connection], None]] = [_first]
+"""Each takes the file from one version (its `user_version`) to the next; append only."""
+
+
+def canonical(request: Struct) -> bytes:
+    """JSON of a request in which equal requests have equal bytes: all of its fields, defaults too, keys sorted.
+
+    Raises `ModelError` for text that is no Unicode (a lone surrogate).
+    """
+    fields = {name: getattr(request, name) for name in request.__struct_fields__}
+    try:
+        return msgspec.json.encode(fields, order="sorted")
+    except UnicodeEncodeError as error:
+        raise ModelError(f"the request holds a lone surrogate: {error.reason}") from error
+
+
+class Question:
+    """What a reply is stored under. `kind` is "chat", "search", …; `identity` names all beside the request that can
+    change the reply."""
+
+    __slots__ = ("body", "identity", "key", "kind", "name")
+
+    def __init__(self, kind: str, name: str, identity: str, request: Struct) -> None:
+        self.kind, self.name, self.identity = kind, name, identity
+        self.body = canonical(request)
+        head = msgspec.json.encode((kind, name, identity))  # as JSON, so that no two triples read the same
+        self.key = hashlib.sha256(head + self.body).hexdigest()
+
+
+class CallStats(Struct, omit_defaults=False):
+    """What is stored of one model or search."""
 
     kind: str
     name: str
@@ -46,139 +79,206 @@ class CacheRow(Struct, omit_defaults=False):
     prompt_tokens: int
     completion_tokens: int
     cost: float
-
-
-def canonical(request: Any) -> str:
-    """The request as JSON in one spelling: sorted keys, no blanks, defaults written out."""
-    if isinstance(request, msgspec.Struct):
-        plain = {name: msgspec.to_builtins(getattr(request, name)) for name in request.__struct_fields__}
-    else:
-        plain = msgspec.to_builtins(request)
-    return json.dumps(plain, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-
-
-def key_of(kind: str, identity: str, body: str) -> str:
-    """sha256 over kind, identity and the canonical request."""
-    return hashlib.sha256("\0".join((kind, identity, body)).encode("utf-8", "surrogatepass")).hexdigest()
+    """US dollars that these replies cost when they were made."""
 
 
 class CallStore:
-    """The file. One per process and path; several processes may share a path."""
+    """The file. To be used from one thread; other processes may use the same file at the same time.
+
+    Opening raises `UsageError` for a file that is no cache, is damaged, or was made by a newer version, and
+    `FatalError` where it cannot be written. Trouble with the file later on is a `FatalError`.
+    """
 
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
         self._pending: dict[str, asyncio.Task[Any]] = {}
-        _check_header(self.path)
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(self.path, isolation_level=None, timeout=BUSY)
-            self._db.execute("pragma journal_mode = wal")
-            self._db.execute("pragma synchronous = normal")
+            _check_file(self.path)
+            self._db = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, isolation_level=None)
+        except (OSError, sqlite3.OperationalError) as error:
+            raise FatalError(f"cache {self.path}: {error}") from error
+        try:
+            self._open()
+        except BaseException:
+            self._db.close()
+            raise
+
+    def _open(self) -> None:
+        try:
+            self._db.execute("pragma journal_mode=wal")
+            self._db.execute("pragma synchronous=normal")  # survives the death of the process, if not of the machine
             self._migrate()
+            self._check_pages()
+        except sqlite3.OperationalError as error:  # cannot be written, no space, locked for too long
+            raise FatalError(f"cache {self.path}: {error}") from error
         except sqlite3.DatabaseError as error:
-            raise _explained(error, self.path) from None
-        except OSError as error:
-            raise UsageError(f"{self.path}: {error.strerror}") from None
+            raise _damaged(self.path, str(error)) from error
 
     def _migrate(self) -> None:
-        self._db.execute("begin immediate")
-        version = self._db.execute("pragma user_version").fetchone()[0]
+        version = self._pragma("user_version")
         if version > len(MIGRATIONS):
-            self._db.execute("rollback")
-            raise UsageError(f"{self.path} was made by a newer veridical (cache version {version})")
-        for statement in MIGRATIONS[version:]:
-            self._db.execute(statement)
-        self._db.execute(f"pragma user_version = {len(MIGRATIONS)}")
-        self._db.execute("commit")
+            raise UsageError(f"cache {self.path}: made by a newer version of veridical")
+        tables = self._db.execute("select count(*) from sqlite_master").fetchone()[0]
+        if tables and self._pragma("application_id") != _APPLICATION:
+            raise UsageError(f"cache {self.path}: an SQLite file, but no cache of calls")
+        if version == len(MIGRATIONS):
+            return
+        with self._db:
+            self._db.execute("begin immediate")  # another process may be about to do the same
+            for number in range(self._pragma("user_version"), len(MIGRATIONS)):
+                MIGRATIONS[number](self._db)
+            self._db.execute(f"pragma user_version={len(MIGRATIONS)}")
+            self._db.execute(f"pragma application_id={_APPLICATION}")
 
-    def get(self, key: str) -> str | None:
-        """The stored response, or None."""
-        row = self._run("select response from calls where key = ?", (key,)).fetchone()
-        return row[0] if row else None
+    def _check_pages(self) -> None:
+        if self.path.stat().st_size <= _CHECKED_BYTES:
+            result = self._db.execute("pragma quick_check(1)").fetchone()[0]
+            if result != "ok":
+                raise _damaged(self.path, result)
 
-    def put(
-        self, key: str, kind: str, name: str, identity: str, request: str, response: str, reply: Any = None
-    ) -> None:
-        """Store a response; the first one stays. On disk before this returns (safe against kill -9)."""
-        tokens = (
-            getattr(reply, "prompt_tokens", 0),
-            getattr(reply, "completion_tokens", 0),
-            getattr(reply, "cost", 0.0),
-        )
-        self._run(
-            "insert or ignore into calls(key, kind, name, identity, request, response, prompt_tokens, "
-            "completion_tokens, cost) values (?,?,?,?,?,?,?,?,?)",
-            (key, kind, name, identity, request, response, *tokens),
-        )
-
-    def forget(self, key: str) -> None:
-        """Delete one response, so that the call is made again."""
-        self._run("delete from calls where key = ?", (key,))
+    def _pragma(self, name: str) -> int:
+        return self._db.execute(f"pragma {name}").fetchone()[0]
 
     async def get_or_call(
         self,
-        kind: str,
-        model: tuple[str, str],
-        request: Any,
+        question: Question,
         call: Callable[[], Awaitable[T]],
-        type_: type[T],
-        keep: Callable[[T], bool] = lambda _: True,
+        reply_type: type[T],
+        *,
+        complete: Callable[[T], bool] = lambda _: True,
     ) -> T:
-        """The stored response to `request` of `model` (name, identity), else that of `call`, stored if `keep` says so.
+        """The stored reply, or that of `call`, which is then stored if it is `complete`.
 
-        Whoever asks the same meanwhile waits for the same call; a waiter that is cancelled takes nobody with it.
+        The same question asked again while its call is under way joins that call. A waiter that is cancelled neither
+        stops the call, whose reply is stored all the same, nor disturbs the others.
         """
-        name, identity = model
-        body = canonical(request)
-        key = key_of(kind, identity, body)
-        if (stored := self.get(key)) is not None:
-            return msgspec.json.decode(stored, type=type_)
-        if key not in self._pending:
+        reply = self._read(question, reply_type)
+        if reply is not None:
+            return reply
+        task = self._pending.get(question.key)
+        if task is None:
+            task = asyncio.create_task(self._call_and_keep(question, call, reply_type, complete))
+            self._pending[question.key] = task
+            task.add_done_callback(functools.partial(self._done, question.key))
+        return await asyncio.shield(task)
 
-            async def call_and_keep() -> T:
-                response = await call()
-                if keep(response):
-                    self.put(key, kind, name, identity, body, msgspec.json.encode(response).decode(), response)
-                return response
-
-            task = asyncio.create_task(call_and_keep())
-            self._pending[key] = task
-            task.add_done_callback(lambda done: self._done(key, done))
-        return await asyncio.shield(self._pending[key])
+    async def _call_and_keep(
+        self, question: Question, call: Callable[[], Awaitable[T]], reply_type: type[T], complete: Callable[[T], bool]
+    ) -> T:
+        reply = await call()
+        if not complete(reply) or self._write(question, reply):
+            return reply
+        return self._read(question, reply_type) or reply  # another process was first: one question, one answer
 
     def _done(self, key: str, task: asyncio.Task[Any]) -> None:
         self._pending.pop(key, None)
         if not task.cancelled():
-            task.exception()  # seen, even if every waiter is gone
+            task.exception()  # looked at, so that one whose waiters have all left is not reported as lost
 
-    def stats(self) -> list[CacheRow]:
-        """Replies, tokens and money by kind and name."""
-        rows = self._run(
-            "select kind, name, count(*), sum(prompt_tokens), sum(completion_tokens), sum(cost) "
-            "from calls group by kind, name order by kind, name"
+    def _read(self, question: Question, reply_type: type[T]) -> T | None:
+        with self._guarded():
+            row = self._db.execute("select response from calls where key = ?", (question.key,)).fetchone()
+        if row is None:
+            return None
+        try:
+            return _decoder(reply_type).decode(row[0])
+        except msgspec.MsgspecError:  # stored by a version with another shape: no answer any more
+            self.forget(question)
+            return None
+
+    def _write(self, question: Question, reply: Any) -> bool:
+        """Whether it was stored; False if there was one already."""
+        row = (
+            question.key,
+            question.kind,
+            question.name,
+            question.identity,
+            question.body.decode(),
+            msgspec.json.encode(reply).decode(),
+            getattr(reply, "prompt_tokens", 0),
+            getattr(reply, "completion_tokens", 0),
+            getattr(reply, "cost", 0.0),
         )
-        fields = CacheRow.__struct_fields__
-        return [CacheRow(**dict(zip(fields, row, strict=True))) for row in rows]
+        with self._guarded():
+            done = self._db.execute(
+                "insert into calls(key, kind, name, identity, request, response, prompt_tokens, completion_tokens, cost)"
+                " values (?,?,?,?,?,?,?,?,?) on conflict(key) do nothing",
+                row,
+            )
+        return done.rowcount == 1
+
+    def forget(self, question: Question) -> None:
+        """Delete one stored reply, so that the question is asked again."""
+        with self._guarded():
+            self._db.execute("delete from calls where key = ?", (question.key,))
+
+    def stats(self) -> list[CallStats]:
+        """One entry a kind and name, in their order."""
+        with self._guarded():
+            rows = self._db.execute(
+                "select kind, name, count(*), sum(prompt_tokens), sum(completion_tokens), sum(cost)"
+                " from calls group by kind, name order by kind, name"
+            ).fetchall()
+        return [CallStats(**dict(zip(CallStats.__struct_fields__, row, strict=True))) for row in rows]
 
     def clear(self, *, kind: str | None = None, name: str | None = None) -> int:
-        """Delete responses of this kind and name (None: any); returns how many."""
-        return self._run(
-            "delete from calls where (?1 is null or kind = ?1) and (?2 is null or name = ?2)", (kind, name)
-        ).rowcount
+        """Delete the replies of a kind, of a name, or all; returns how many there were."""
+        with self._guarded():
+            done = self._db.execute(
+                "delete from calls where (?1 is null or kind = ?1) and (?2 is null or name = ?2)", (kind, name)
+            )
+            with contextlib.suppress(sqlite3.OperationalError):  # in use elsewhere: the space is used again later
+                self._db.execute("vacuum")
+        return done.rowcount
 
     def close(self) -> None:
+        """Close the file. Calls still under way go on, and their replies are not stored."""
         self._db.close()
 
-    def _run(self, statement: str, values: tuple[Any, ...] = ()) -> sqlite3.Cursor:
+    @contextlib.contextmanager
+    def _guarded(self) -> Iterator[None]:
         try:
-            return self._db.execute(statement, values)
-        except sqlite3.DatabaseError as error:
-            raise _explained(error, self.path, fatal=True) from None
+            yield
+        except sqlite3.Error as error:
+            raise FatalError(f"cache {self.path}: {error}") from error
+
+
+def _check_file(path: Path) -> None:
+    """What can be seen without SQLite: a foreign file, or one shorter than its header says."""
+    if not path.exists():
+        return
+    if path.is_dir():
+        raise UsageError(f"cache {path}: is a folder")
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        head = file.read(32)
+    if size and head[:16] != _MAGIC[: len(head)]:
+        raise UsageError(f"cache {path}: not a cache of calls (not an SQLite file)")
+    log = path.with_name(path.name + "-wal")
+    if size and not (log.exists() and log.stat().st_size):  # else the missing pages may be in the log
+        page = int.from_bytes(head[16:18], "big")
+        needed = int.from_bytes(head[28:32], "big") * (65536 if page == 1 else page)
+        if len(head) < 32 or size < needed:
+            raise _damaged(path, f"{size} bytes of {needed or 'an unknown number'}")
+
+
+def _damaged(path: Path, how: str) -> UsageError:
+    return UsageError(f"cache {path}: damaged ({how}); delete the file, or name another with --cache")
+
+
+@functools.cache
+def _decoder(reply_type: type[T]) -> msgspec.json.Decoder[T]:
+    return msgspec.json.Decoder(reply_type)
 
 
 @dataclasses.dataclass
 class Cached:
-    """Answers from the store where it can. Cut replies are passed on and not stored."""
+    """A model whose complete replies are kept in a store.
+
+    A reply cut by max_tokens is not stored, unless it came with log-probabilities: there the cut is intended, since the
+    label stands in the first tokens.
+    """
 
     inner: LanguageModel
     store: CallStore
@@ -192,36 +292,22 @@ class Cached:
         return self.inner.identity
 
     async def chat(self, request: ChatRequest) -> ChatReply:
+        """The stored reply, or the inner model's."""
         return await self.store.get_or_call(
-            "chat",
-            (self.name, self.identity),
-            request,
-            lambda: self.inner.chat(request),
-            ChatReply,
-            keep=lambda reply: reply.finish_reason != "length" and bool(reply.text),
+            self._question(request), functools.partial(self.inner.chat, request), ChatReply, complete=_complete
         )
 
     async def reject(self, request: ChatRequest) -> None:
-        """The reply to this request could not be read: forget it, so that a later run asks again."""
-        self.store.forget(key_of("chat", self.identity, canonical(request)))
+        """Forget a reply whose text could not be read as what was asked for: the next run shall ask again."""
+        self.store.forget(self._question(request))
 
     async def close(self) -> None:
+        """Close the inner model; the store is its opener's."""
         await self.inner.close()
 
-
-def _check_header(path: Path) -> None:
-    """A file that is no SQLite database is refused at once, and left as it is."""
-    try:
-        with path.open("rb") as file:
-            head = file.read(16)
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}") from None
-    if head and head != b"SQLite format 3\0":
-        raise UsageError(f"{path} is not a cache of calls: it is not a SQLite file")
+    def _question(self, request: ChatRequest) -> Question:
+        return Question("chat", self.name, self.identity, request)
 
 
-def _explained(error: sqlite3.DatabaseError, path: Path, *, fatal: bool = False) -> UsageError | FatalError:
-    kind = FatalError if fatal else UsageError
-    return kind(f"the cache {path} cannot be used: {error}; move it away to start with an empty one")
+def _complete(reply: ChatReply) -> bool:
+    return bool(reply.text.strip()) and (reply.finish_reason != "length" or reply.logprobs is not None)

@@ -21,7 +21,8 @@ HINT = "llama.cpp is not installed; pip install 'veridical[llamacpp]'"
 class LlamaCpp:
     """One model file, loaded at the first call. One call at a time: the engine uses all threads for it.
 
-    The chat template is the file's own. A prompt that does not fit `context` is refused before any answer (`ModelError`).
+    The chat template is the file's own. A prompt that does not fit `context` is refused before any answer
+    (`ModelError`).
     """
 
     def __init__(self, path: Path, *, name: str = "", context: int = 4096, threads: int | None = None) -> None:

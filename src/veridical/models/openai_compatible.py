@@ -22,7 +22,7 @@ from ..errors import FatalError, ModelError, UsageError
 from .base import ChatReply, ChatRequest
 from .faults import Unsupported, fault, redact
 from .retry import Retryable, Trouble
-from .wire import Dialect, OutOfBudget, decode, encode, fewest_tokens
+from .wire import Dialect, OutOfBudget, Unusable, decode, encode, fewest_tokens
 
 _REASONING_BUDGET = 1024
 _MOST_BYTES = 16 * 2**20
@@ -84,15 +84,13 @@ class OpenAICompatible:
             return await self._adapting(request)
         except OutOfBudget as error:
             first = error
-        floor = _REASONING_BUDGET if first.reasoned else 1
-        larger = max(4 * request.max_tokens, floor)
-        reply = await self._adapting(msgspec.structs.replace(request, max_tokens=larger))
-        return msgspec.structs.replace(
-            reply,
-            prompt_tokens=reply.prompt_tokens + first.spent.prompt_tokens,
-            completion_tokens=reply.completion_tokens + first.spent.completion_tokens,
-            cost=reply.cost + first.spent.cost,
-        )
+        larger = max(4 * request.max_tokens, _REASONING_BUDGET if first.reasoned else 1)
+        try:
+            reply = await self._adapting(msgspec.structs.replace(request, max_tokens=larger))
+        except Unusable as error:
+            error.spent = _with_usage(error.spent, first.spent)
+            raise
+        return _with_usage(reply, first.spent)
 
     async def close(self) -> None:
         """Close the connections of this event loop; a further call opens new ones."""
@@ -169,6 +167,15 @@ class OpenAICompatible:
         )
         self._sessions[asyncio.get_running_loop()] = session
         return session
+
+
+def _with_usage(reply: ChatReply, other: ChatReply) -> ChatReply:
+    return msgspec.structs.replace(
+        reply,
+        prompt_tokens=reply.prompt_tokens + other.prompt_tokens,
+        completion_tokens=reply.completion_tokens + other.completion_tokens,
+        cost=reply.cost + other.cost,
+    )
 
 
 def normal_base_url(url: str, chat_path: str = "/chat/completions") -> str:

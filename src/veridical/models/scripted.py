@@ -1,57 +1,68 @@
-"""A model that says what it is told to: the double that ships with the package."""
+"""The double for language models: what is hard to test without a network is tested with this."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from ..errors import ModelError, UsageError
 from .base import ChatReply, ChatRequest
 
-Line = str | ChatReply | Exception
-Script = Line | Sequence[Line] | Mapping[str, Line] | Callable[[ChatRequest], Line]
+Answer = str | ChatReply | Exception
 
 
-@dataclass
+@dataclasses.dataclass
 class Scripted:
-    """Answers from a script and remembers what it was asked.
+    """A model that says what it is told to and keeps what it was asked in `seen`.
 
-    The script is one line for every call, a sequence taken in turn (the last repeats), a mapping from words to the answer
-    of the first prompt that contains them, or a function of the request. An exception in it is raised.
+    `answer` is one text for every request; a function of the request; a sequence, taken in turn (a request after its
+    end is a `ModelError`); or a mapping from words to answers, of which the first whose words occur in the last message
+    counts (none: `ModelError`). An answer is a text, a whole reply, or an exception to raise.
     """
 
-    script: Script
+    answer: str | Callable[[ChatRequest], Answer] | Sequence[Answer] | Mapping[str, Answer]
     name: str = "scripted"
     delay: float = 0.0
     """Seconds before each answer."""
-    seen: list[ChatRequest] = field(default_factory=list)
+    seen: list[ChatRequest] = dataclasses.field(default_factory=list, init=False)
+    _turns: Iterator[Answer] = dataclasses.field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.delay < 0:
+            raise UsageError(f"delay must not be negative: {self.delay}")
+        in_turn = isinstance(self.answer, Sequence) and not isinstance(self.answer, str)
+        self._turns = iter(self.answer if in_turn else ())
 
     @property
     def identity(self) -> str:
+        """The name: a script has no address and no weights."""
         return self.name
 
     async def chat(self, request: ChatRequest) -> ChatReply:
-        turn = len(self.seen)
+        """The answer; tokens are counted as words."""
         self.seen.append(request)
-        await asyncio.sleep(self.delay)
-        line = self._line(request, turn)
-        if isinstance(line, Exception):
-            raise line
-        return line if isinstance(line, ChatReply) else ChatReply(text=line)
-
-    def _line(self, request: ChatRequest, turn: int) -> Line:
-        script = self.script
-        if isinstance(script, (str, ChatReply, Exception)):
-            return script
-        if callable(script):
-            return script(request)
-        if isinstance(script, Mapping):
-            prompt = "\n".join(message.content for message in request.messages)
-            for words, line in script.items():
-                if words in prompt:
-                    return line
-            raise KeyError(f"no line of the script is for this prompt: {prompt!r}")
-        return script[min(turn, len(script) - 1)]
+        if self.delay:
+            await asyncio.sleep(self.delay)
+        answer = self._answer(request)
+        if isinstance(answer, Exception):
+            raise answer
+        if isinstance(answer, ChatReply):
+            return answer
+        words = sum(len(message.content.split()) for message in request.messages)
+        return ChatReply(text=answer, prompt_tokens=words, completion_tokens=len(answer.split()), model=self.name)
 
     async def close(self) -> None:
-        pass
+        """Nothing to close."""
+
+    def _answer(self, request: ChatRequest) -> Answer:
+        script = self.answer
+        if isinstance(script, str):
+            return script
+        if isinstance(script, Mapping):
+            asked = request.messages[-1].content
+            found = next((answer for words, answer in script.items() if words in asked), None)
+            return ModelError(f"{self.name}: no answer to {asked!r} in the script") if found is None else found
+        if isinstance(script, Sequence):
+            return next(self._turns, None) or ModelError(f"{self.name}: the script is at its end")
+        return script(request)

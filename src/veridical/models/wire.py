@@ -49,12 +49,20 @@ class Dialect(Struct, frozen=True):
     """US dollars per million completion tokens."""
 
 
-class OutOfBudget(ModelError):
-    """All of max_tokens went by without an answer (reasoning used it up). `spent` is the reply without its text."""
+class Unusable(ModelError):
+    """A reply arrived, has to be paid for, and is no answer. `spent` is the reply without its text."""
+
+    def __init__(self, message: str, *, spent: ChatReply) -> None:
+        super().__init__(message)
+        self.spent = spent
+
+
+class OutOfBudget(Unusable):
+    """All of max_tokens went by without an answer; `reasoned` says whether reasoning used it up."""
 
     def __init__(self, message: str, *, spent: ChatReply, reasoned: bool) -> None:
-        super().__init__(message)
-        self.spent, self.reasoned = spent, reasoned
+        super().__init__(message, spent=spent)
+        self.reasoned = reasoned
 
 
 # Requests
@@ -161,7 +169,7 @@ def decode(
     """The reply in a body that came with status 200.
 
     Raises `Retryable` for a body that is cut or no completion, what an embedded `error` stands for, `OutOfBudget` for
-    no text within max_tokens, `ModelError` for a refusal, an empty text, or a prompt that the server has cut.
+    no text within max_tokens, `Unusable` for a refusal, an empty text, or a prompt that the server has cut.
     """
     completion = _completion(data)
     if completion.error:
@@ -173,17 +181,17 @@ def decode(
         raise embedded(choice.error, headers, key=key)
     usage = completion.usage or _Usage()
     spent = _spent(completion, usage, dialect)
-    _check_prompt(request, usage, dialect)
+    _check_prompt(request, usage, dialect, spent)
     message = choice.message or _Message(content=choice.text)
     reason = (choice.finish_reason or "").lower()
     if message.refusal or reason in _FILTERED:
-        raise ModelError(f"refused: {message.refusal or f'finish_reason {choice.finish_reason!r}'}")
+        raise Unusable(f"refused: {message.refusal or f'finish_reason {choice.finish_reason!r}'}", spent=spent)
     length = reason in _CUT_AT_LENGTH or (not reason and spent.completion_tokens >= request.max_tokens)
     text, skipped = _answer(_whole(_text(message.content)))
     if not text.strip():
         if length:
             raise OutOfBudget("no answer (budget)", spent=spent, reasoned=_reasoned(message, usage) or skipped > 0)
-        raise ModelError("empty reply")
+        raise Unusable("empty reply", spent=spent)
     return msgspec.structs.replace(
         spent,
         text=text if dialect.stop else _stopped(text, request.stop),
@@ -217,7 +225,7 @@ def _spent(completion: _Completion, usage: _Usage, dialect: Dialect) -> ChatRepl
     return ChatReply(text="", prompt_tokens=prompt, completion_tokens=answer, cost=cost, model=completion.model or "")
 
 
-def _check_prompt(request: ChatRequest, usage: _Usage, dialect: Dialect) -> None:
+def _check_prompt(request: ChatRequest, usage: _Usage, dialect: Dialect, spent: ChatReply) -> None:
     """Some servers cut long prompts from the front and answer all the same; the reported size gives them away."""
     if not usage.prompt_tokens:
         return
@@ -225,11 +233,10 @@ def _check_prompt(request: ChatRequest, usage: _Usage, dialect: Dialect) -> None
     seen = usage.prompt_tokens + (cached if isinstance(cached, int) else 0)
     expected = sum(fewest_tokens(message.content) for message in request.messages)
     if seen < 0.8 * expected:  # a margin for tokenizers whose tokens span words
-        raise ModelError(f"the prompt was cut by the server: it saw {seen} tokens of at least {expected}")
-    if dialect.context_window is not None and usage.prompt_tokens >= dialect.context_window:
-        raise ModelError(
-            f"the prompt was cut by the server: it fills the whole window of {dialect.context_window} tokens"
-        )
+        raise Unusable(f"the prompt was cut by the server: it saw {seen} tokens of at least {expected}", spent=spent)
+    window = dialect.context_window
+    if window is not None and usage.prompt_tokens >= window:
+        raise Unusable(f"the prompt was cut by the server: it fills the whole window of {window} tokens", spent=spent)
 
 
 def _text(content: str | list[Any] | None) -> str:
