@@ -9,7 +9,7 @@ _SENTENCE = re.compile(r"<sentence-[^>]*>(.*?)</sentence-", re.DOTALL)
 
 
 def reply(request: Request, delay: float = 0.0) -> Answer:
-    prompt = request.json["messages"][0]["content"]
+    prompt = "\n".join(message["content"] for message in request.json["messages"])
     sentences = _SENTENCE.findall(prompt)
     if "split sentences into atomic facts" in prompt:
         words = sentences[-1].split()

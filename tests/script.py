@@ -6,8 +6,9 @@ from veridical.models.base import ChatReply, ChatRequest
 
 
 def last_block(request: ChatRequest, name: str) -> str:
-    """What stands in the last fenced block of this name in the first message."""
-    blocks = re.findall(rf"<({name}-[0-9a-f]+)>\n(.*?)\n</\1>", request.messages[0].content, re.DOTALL)
+    """What stands in the last fenced block of this name."""
+    said = "\n".join(message.content for message in request.messages)
+    blocks = re.findall(rf"<({name}-[0-9a-f]+)>\n(.*?)\n</\1>", said, re.DOTALL)
     return blocks[-1][1]
 
 

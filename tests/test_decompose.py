@@ -95,8 +95,9 @@ async def test_an_unreadable_reply_is_asked_again_with_a_reminder():
     found, model = await decompose("Ana is from Turin.", lambda request: next(replies))
     assert texts(found) == ["Ana is from Turin."]
     again = model.seen[1].messages
-    assert [message.role for message in again] == ["user", "assistant", "user"]
-    assert again[1].content == "He is from Turin."
+    assert again[:-2] == model.seen[0].messages
+    assert [message.role for message in again[-2:]] == ["assistant", "user"]
+    assert again[-2].content == "He is from Turin."
 
 
 async def test_r5_an_unreadable_reply_does_not_stay_in_the_cache(tmp_path):
@@ -173,13 +174,23 @@ async def test_demonstrations_are_seven_fixed_and_one_retrieved():
     sentence = "He won gold in the 74 kg class at the 2003 European Championships in Budapest."
     model = Scripted(lambda request: "- X.")
     made = LLMDecomposer(model)
-    prompt = made.prompt(generation(sentence), split(sentence)[0])
+    messages = made.messages(generation(sentence), split(sentence)[0])
+    prompt = "\n".join(message.content for message in messages)
     shown = re.findall(r"^<sentence-[0-9a-f]+>\n(.*)\n</sentence", prompt, re.MULTILINE)
     assert len(shown) == len(set(shown)) == 9  # seven, one, and the sentence itself
     assert shown[:7] == [item.sentence for item in made.examples.items[:7]]
     assert "Karadeniz" not in shown[7]
     assert "1999 European Championships" in shown[7]
-    assert made.prompt(generation(sentence), split(sentence)[0]) == prompt
+    assert [message.role for message in messages] == ["user", "assistant"] * 8 + ["user"]
+    assert messages[1].content.startswith("- Marta Olsvik was born")
+    assert made.messages(generation(sentence), split(sentence)[0]) == messages
+
+
+def test_without_demonstrations_the_instructions_stand_before_the_sentence():
+    made = LLMDecomposer(Scripted("- X."), fixed=0, retrieved=0)
+    [message] = made.messages(generation("Ana left."), split("Ana left.")[0])
+    assert message.content.startswith("You split sentences")
+    assert "Ana left." in message.content
 
 
 async def test_retrieval_ties_are_settled_by_the_order_of_the_file():

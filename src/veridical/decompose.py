@@ -8,14 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-import msgspec
-
-from .asking import ask, prompt
+from .asking import ask
 from .errors import ParseError, StageError
 from .facts import Wording, assemble
 from .failures import failure
 from .knowledge.bm25 import rank
-from .models.base import ChatReply, LanguageModel
+from .models.base import ChatReply, ChatRequest, LanguageModel, Message
 from .nonclaims import reason
 from .prompts import Demonstration, Demonstrations, Template, fence
 from .replies import Listing, read_list
@@ -33,6 +31,8 @@ class Decomposer(Protocol):
         """Facts in text order, non-claims in `skipped`, sentences that could not be read in `failures`."""
         ...
 
+
+_TURN = Template("turn", "{{context}}\n{{sentence}}")
 
 LIST_SCHEMA = {
     "type": "object",
@@ -105,9 +105,12 @@ class LLMDecomposer:
                 raise ParseError(f"the list was cut after {len(listing.items)} complete facts", reply=reply.text)
             return listing
 
-        request = prompt(self.prompt(generation, sentence), max_tokens=self.max_tokens, temperature=self.temperature)
-        if self.shape == "json":
-            request = msgspec.structs.replace(request, json_schema=LIST_SCHEMA)
+        request = ChatRequest(
+            messages=self.messages(generation, sentence),
+            max_tokens=self.max_tokens,
+            temperature=self.temperature,
+            json_schema=LIST_SCHEMA if self.shape == "json" else None,
+        )
         try:
             listing = await ask(self.model, request, read, reminder=self.reminder.fill(), retries=self.retries)
             return listing.items, None
@@ -115,13 +118,32 @@ class LLMDecomposer:
             best = max((listing.items for listing in partial), key=len, default=())
             return best, failure("decompose", error)
 
-    def prompt(self, generation: Generation, sentence: Sentence) -> str:
-        """What the model is asked about one sentence."""
-        return self.template.fill(
-            examples="\n\n".join(self._shown(example) for example in self._chosen(sentence.text)),
-            context=fence("context", self._context(generation, sentence)) if self.context else "",
-            sentence=fence("sentence", sentence.text),
-        )
+    def messages(self, generation: Generation, sentence: Sentence) -> tuple[Message, ...]:
+        """What the model is asked about one sentence: each demonstration is a question and its answer.
+
+        As turns, even small chat models keep to the form of the answers; shown in one text, they do not.
+        """
+        chosen = self._chosen(sentence.text)
+        asked = [(example.context, example.sentence) for example in chosen]
+        asked.append((self._context(generation, sentence), sentence.text))
+        turns = [self._asked(context, text, first=place == 0) for place, (context, text) in enumerate(asked)]
+        answers = [self._answered(example) for example in chosen]
+        shown = [message for pair in zip(turns, answers, strict=False) for message in pair]
+        return (*shown, turns[-1])
+
+    def _asked(self, context: str, sentence: str, *, first: bool) -> Message:
+        """A turn with one sentence; the first one also holds the instructions."""
+        shown = fence("context", context) if self.context else ""
+        template = self.template if first else _TURN
+        content = template.fill(context=shown, sentence=fence("sentence", sentence))
+        return Message(role="user", content=content.strip())
+
+    def _answered(self, example: Demonstration) -> Message:
+        if self.shape == "json":
+            text = json.dumps({"facts": example.facts}, ensure_ascii=False)
+        else:
+            text = "\n".join(f"- {fact}" for fact in example.facts) or "NO CLAIMS"
+        return Message(role="assistant", content=text)
 
     def _chosen(self, sentence: str) -> list[Demonstration]:
         """The fixed demonstrations, then the retrieved ones: what is shared by all prompts comes first."""
@@ -130,14 +152,6 @@ class LLMDecomposer:
         ranked = [index for index, _ in rank(sentence, [other.sentence for other in others], wanted)]
         ranked += [index for index in range(len(others)) if index not in ranked]
         return [*fixed, *(others[index] for index in ranked[:wanted])]
-
-    def _shown(self, example: Demonstration) -> str:
-        if self.shape == "json":
-            facts = json.dumps({"facts": example.facts}, ensure_ascii=False)
-        else:
-            facts = "\n".join(f"- {fact}" for fact in example.facts) or "NO CLAIMS"
-        context = fence("context", example.context) + "\n" if self.context else ""
-        return f"{context}{fence('sentence', example.sentence)}\nFacts of this sentence:\n{facts}"
 
     def _context(self, generation: Generation, sentence: Sentence) -> str:
         start = max(0, sentence.start - self.before)

@@ -16,8 +16,8 @@ LEAST = 1 / 3
 def best_quote(fact: str, passages: Sequence[Passage], topic: str | None = None) -> Quote | None:
     """The sentence of the passages that shares most content words with the fact, the first of equals.
 
-    Words of the topic do not count if the fact has others: a page is full of its own title. None if even the best sentence
-    holds less than a third of the words.
+    Words of the topic do not count if the fact has others: a page is full of its own title. None if even the best
+    sentence holds less than a third of the words.
     """
     content = _words(fact)
     wanted = content - _words(topic or "") or content
