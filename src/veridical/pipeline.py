@@ -144,3 +144,8 @@ def _assembled(
         failures=decomposition.failures,
         usage=Usage(),
     )
+
+
+def evaluate_sync(generation: Generation, method: Method) -> Report:
+    """`evaluate` for code without an event loop."""
+    return asyncio.run(evaluate(generation, method))

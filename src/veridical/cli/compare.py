@@ -1,1 +1,85 @@
 """`veridical compare`: runs side by side on their common prompts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from ..compare import Comparison
+from ..compare import compare as compared
+from ..folder import RunFolder
+from ..metrics import parse
+from . import show
+from .options import AsJson
+
+app = typer.Typer(rich_markup_mode=None)
+
+
+@app.command(
+    help="Runs side by side on their common prompts: differences, intervals, ranking.\n\n"
+    "Example: veridical compare runs/a runs/b"
+)
+def compare(
+    runs: Annotated[list[Path], typer.Argument(help="Run folders, two or more.")],
+    metric: Annotated[str, typer.Option(help="As it is printed, such as 'f1@64'.")] = "factscore(gamma=10)",
+    match: Annotated[str, typer.Option(help="Match answers by prompt, or by id.")] = "prompt",
+    abstentions: Annotated[str, typer.Option(help="exclude, or zero.")] = "exclude",
+    level: Annotated[float, typer.Option(min=0.5, max=0.999, help="Level of the intervals.")] = 0.95,
+    seed: Annotated[int, typer.Option(help="Seed of the bootstrap and the test.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    folders = [(name, RunFolder(path)) for name, path in zip(_names(runs), runs, strict=True)]
+    result = compared(
+        [(name, folder.reports()) for name, folder in folders],
+        parse(metric),
+        match=match,
+        level=level,
+        seed=seed,
+        abstentions=abstentions,
+    )
+    if as_json:
+        typer.echo(msgspec.json.encode(result).decode())
+        return
+    _print(result)
+    out = show.out()
+    for name, folder in folders:
+        out.print(f"{name}: {folder.info().signature}", markup=False, style="dim")
+
+
+def _names(runs: list[Path]) -> list[str]:
+    """Folder names where they differ, whole paths otherwise."""
+    short = [run.resolve().name for run in runs]
+    return short if len(set(short)) == len(short) else [str(run) for run in runs]
+
+
+def _print(result: Comparison) -> None:
+    out = show.out()
+    out.print(f"{result.metric} on {result.n} common prompts, {result.level:.0%} intervals", markup=False)
+    if result.left_out:
+        out.print(f"left out: {show.reasons(result.left_out)}", markup=False)
+    systems = show.table("rank", "run", "value", "interval", "prompts in it", right=("rank", "value", "prompts in it"))
+    for system in result.systems:
+        systems.add_row(
+            str(system.rank),
+            system.name,
+            show.number(system.value),
+            show.span(system.low, system.high),
+            str(system.prompts),
+        )
+    out.print(systems)
+    pairs = show.table("difference", "value", "interval", "p", "p corrected", "better / same / worse", right=("value",))
+    for pair in result.differences:
+        pairs.add_row(
+            f"{pair.first} - {pair.second}",
+            f"{pair.value:+.3f}",
+            show.span(pair.low, pair.high),
+            f"{pair.p:.4f}",
+            f"{pair.p_holm:.4f}",
+            f"{pair.wins} / {pair.ties} / {pair.losses}",
+        )
+    out.print(pairs)
+    for note in result.notes:
+        out.print(f"note: {note}", markup=False)

@@ -43,8 +43,8 @@ def number(value: float | None, digits: int = 3) -> str:
     return "–" if value is None else f"{value:.{digits}f}"
 
 
-def interval(score: Score) -> str:
-    return "–" if score.low is None or score.high is None else f"[{score.low:.3f}, {score.high:.3f}]"
+def span(low: float | None, high: float | None) -> str:
+    return "–" if low is None or high is None else f"[{low:.3f}, {high:.3f}]"
 
 
 def reasons(counts: dict[str, int]) -> str:
@@ -60,7 +60,7 @@ def scores(results: Sequence[Score]) -> rich.table.Table:
             bounds = "nothing unscored"
         else:
             bounds = "–" if score.bounds is None else "{:.3f} not, {:.3f} all supported".format(*score.bounds)
-        made.add_row(score.name, number(score.value), interval(score), f"{score.scored} of {score.n}", bounds)
+        made.add_row(score.name, number(score.value), span(score.low, score.high), f"{score.scored} of {score.n}", bounds)
     return made
 
 
