@@ -8,7 +8,7 @@ import unicodedata
 import pytest
 
 from knowledge_files import PAGES, jsonl, store
-from veridical.errors import FatalError, InputError, TopicNotFound
+from veridical.errors import FatalError, InputError, SearchError, TopicNotFound
 from veridical.knowledge.build import build
 from veridical.knowledge.store import Store
 from veridical.types import Query
@@ -185,6 +185,13 @@ async def test_ties_of_the_whole_search_are_stable(tmp_path):
 async def test_no_query_breaks_the_whole_search(tmp_path, text):
     with store(tmp_path) as kb:
         assert isinstance(await kb.search(Query(text=text), k=3), list)
+
+
+async def test_half_a_surrogate_pair_fails_for_that_query_alone(tmp_path):
+    with store(tmp_path) as kb:
+        with pytest.raises(SearchError, match="surrogate"):
+            await kb.search(Query(text="x", topic="X\ud83d"), k=3)
+        assert await kb.search(Query(text="letter", topic="X"), k=3)
 
 
 async def test_chinese_is_found(tmp_path):

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ..errors import FatalError, InputError
+from ..errors import FatalError, InputError, SearchError
 
 READERS = 4
 """Threads that can read at a time; further ones wait."""
@@ -97,7 +97,7 @@ class Database:
         return list(self.stream(sql, *values))
 
     def stream(self, sql: str, *values: Any) -> Iterator[Any]:
-        """The rows of a query, one after the other."""
+        """The rows of a query, one after the other. SearchError for a value that is no valid Unicode."""
         if not self._connections:
             raise FatalError(f"{self.path}: the knowledge source was closed")
         connection = self._idle.get()
@@ -105,6 +105,8 @@ class Database:
             yield from connection.execute(sql, values)
         except sqlite3.Error as error:
             raise FatalError(f"{self.path}: cannot be searched: {error}") from error
+        except UnicodeEncodeError as error:
+            raise SearchError(f"half a surrogate pair cannot be looked up: {error.object[:80]!r}") from error
         finally:
             self._idle.put(connection)
 
