@@ -24,7 +24,7 @@ CLOSENESS = 70.0
 """Of 100; less alike titles are not suggested."""
 
 
-class Page(Struct):
+class Page(Struct, frozen=True):
     """A page of a knowledge source."""
 
     id: int
@@ -33,7 +33,7 @@ class Page(Struct):
     url: str | None = None
 
 
-class Info(Struct):
+class Info(Struct, frozen=True):
     """What a knowledge source holds and how it was made."""
 
     name: str
