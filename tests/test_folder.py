@@ -86,7 +86,7 @@ def test_only_one_writer(tmp_path):
 
 
 def test_not_a_run_folder(tmp_path):
-    with pytest.raises(UsageError, match="no run.json"):
+    with pytest.raises(UsageError, match="no run"):
         RunFolder(tmp_path).info()
     with pytest.raises(UsageError, match="no reports"):
         list(RunFolder(tmp_path).reports())

@@ -65,10 +65,12 @@ def line(name: str, predicted: list[float | None], truth: list[float]) -> None:
     if len(pairs) < 3 or len(set(xs)) < 2:
         print(f"| {name} | {len(pairs)} of {len(truth)} | – | – | – |")
         return
-    print(
-        f"| {name} | {len(pairs)} of {len(truth)} | {pearson(xs, ys):.3f} | {spearman(xs, ys):.3f} "
-        f"| {statistics.fmean(xs):.3f} (people {statistics.fmean(ys):.3f}) |"
-    )
+    cells = [
+        f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}]" if found.value is not None else "–"
+        for found in (pearson(xs, ys), spearman(xs, ys))
+    ]
+    means = f"{statistics.fmean(xs):.3f} (people {statistics.fmean(ys):.3f})"
+    print(f"| {name} | {len(pairs)} of {len(truth)} | {cells[0]} | {cells[1]} | {means} |")
 
 
 def main() -> None:
