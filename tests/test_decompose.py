@@ -244,9 +244,17 @@ def test_s5_what_is_said_later_is_not_context():
     assert [fact.flags for fact in found.facts] == [("invented: 1890",), ()]
 
 
-def test_another_form_of_a_name_is_no_invention():
-    text = "He is an American actor."
-    [fact] = assemble(generation(text), split(text), [(0, ["He is from America."])]).facts
+@pytest.mark.parametrize(
+    ("text", "wording"),
+    [
+        ("He is an American actor.", "He is from America."),
+        ("Regina Martínez left Mötley Crüe.", "Regina Martinez left Motley Crue."),
+        ("He made films such as Water.", "Another film is Water."),
+        ("He is one of the founders.", "He was the first founder."),
+    ],
+)
+def test_another_form_of_a_name_is_no_invention(text, wording):
+    [fact] = assemble(generation(text), split(text), [(0, [wording])]).facts
     assert fact.flags == ()
 
 

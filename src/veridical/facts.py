@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .text.align import find
 from .text.invention import Known
 from .text.normal import STOPWORDS, content_key, tokens
 from .types import AtomicFact, Decomposition, Generation, Sentence, SentenceFailure, Skipped
@@ -114,14 +113,16 @@ def _numbered(drafts: Sequence[_Draft], generation: Generation, known: Known) ->
     facts: list[AtomicFact] = []
     counts: Counter[int] = Counter()
     topic = frozenset(tokens(generation.topic or ""))
+    places: dict[int, _Place] = {}
     for draft in drafts:
         index, text = draft.sentence.index, draft.wording.text
+        place = places.get(index) or places.setdefault(index, _Place(draft.sentence))
         facts.append(
             AtomicFact(
                 id=f"{generation.id}/{index}.{counts[index]}",
                 text=text,
                 sentence=index,
-                span=span(text, draft.sentence, topic),
+                span=place.span(text, topic),
                 repeats=draft.repeats,
                 flags=tuple(f"invented: {word}" for word in known.missing(text, index)),
                 gold=draft.wording.gold,
@@ -134,18 +135,28 @@ def _numbered(drafts: Sequence[_Draft], generation: Generation, known: Known) ->
 _PIECE = re.compile(r"\d+(?:[.,]\d+)*|\w+(?:['’]\w+)?")
 
 
-def span(fact: str, sentence: Sentence, topic: frozenset[str] = frozenset()) -> tuple[int, int] | None:
-    """Where the fact stands in the generation, by its content words in the sentence (see `assemble`)."""
-    if place := find(fact.strip(" ."), sentence.text):
-        return sentence.start + place[0], sentence.start + place[1]
-    content = frozenset(tokens(fact)) - STOPWORDS
-    wanted = content - topic or content
-    pieces = [(frozenset(tokens(piece.group())), *piece.span()) for piece in _PIECE.finditer(sentence.text)]
-    there = wanted & frozenset().union(*(words for words, _, _ in pieces))
-    if 2 * len(there) < len(wanted) or not there:
-        return None
-    start, end = _shortest([(words & there, start, end) for words, start, end in pieces if words & there], len(there))
-    return sentence.start + start, sentence.start + end
+class _Place:
+    """The words of a sentence and where they stand."""
+
+    def __init__(self, sentence: Sentence) -> None:
+        self.sentence = sentence
+        self.pieces = [(frozenset(tokens(piece.group())), *piece.span()) for piece in _PIECE.finditer(sentence.text)]
+        self.words = frozenset(word for words, _, _ in self.pieces for word in words)
+
+    def span(self, fact: str, topic: frozenset[str]) -> tuple[int, int] | None:
+        """Where the fact stands in the generation (see `assemble`)."""
+        bare = fact.strip(" .")
+        at = self.sentence.text.find(bare) if bare else -1
+        if at >= 0:
+            return self.sentence.start + at, self.sentence.start + at + len(bare)
+        content = frozenset(tokens(fact)) - STOPWORDS
+        wanted = content - topic or content
+        there = wanted & self.words
+        if not there or 2 * len(there) < len(wanted):
+            return None
+        held = [(words & there, start, end) for words, start, end in self.pieces if words & there]
+        start, end = _shortest(held, len(there))
+        return self.sentence.start + start, self.sentence.start + end
 
 
 def _shortest(pieces: Sequence[tuple[frozenset[str], int, int]], wanted: int) -> tuple[int, int]:

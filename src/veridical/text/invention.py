@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 
 from ..types import Generation, Sentence
 from .normal import STOPWORDS, numbers, tokens
 
 _WORD = re.compile(r"[^\W\d_]\w*(?:['’]\w+)?")
+_FUNCTION = STOPWORDS | {"another"}
 _STEM = 4
 """A name in another form ("America", "American") shares at least so many letters with one that is known."""
 
@@ -24,7 +26,7 @@ class Known:
             self._learn(sentence.text, sentence.index)
 
     def _learn(self, text: str, index: int) -> None:
-        for word in tokens(text):
+        for word in tokens(_plain(text)):
             self._words.setdefault(word, index)
         for number in numbers(text):
             self._numbers.setdefault(number, index)
@@ -48,13 +50,18 @@ class Known:
         return list(dict.fromkeys([*names, *values]))
 
     def _has_name(self, name: str, sentence: int, *, first: bool) -> bool:
-        for word in tokens(name):
-            if self._words.get(word, sentence + 1) <= sentence or (first and word in STOPWORDS):
+        for word in tokens(_plain(name)):
+            if self._words.get(word, sentence + 1) <= sentence or (first and word in _FUNCTION):
                 continue
             least = _STEM - 1 if first else _STEM
             if not any(_alike(word, other, least) for other, at in self._words.items() if at <= sentence):
                 return False
         return True
+
+
+def _plain(text: str) -> str:
+    """Without accents: "Martinez" is no new name beside "Martínez"."""
+    return "".join(char for char in unicodedata.normalize("NFD", text) if not unicodedata.combining(char))
 
 
 def _alike(word: str, other: str, least: int) -> bool:
