@@ -70,7 +70,7 @@ class Question:
         self.key = hashlib.sha256(head + self.body).hexdigest()
 
 
-class CallStats(Struct, omit_defaults=False):
+class CallStats(Struct, frozen=True, omit_defaults=False):
     """What is stored of one model or search."""
 
     kind: str
@@ -202,8 +202,9 @@ class CallStore:
         )
         with self._guarded():
             done = self._db.execute(
-                "insert into calls(key, kind, name, identity, request, response, prompt_tokens, completion_tokens, cost)"
-                " values (?,?,?,?,?,?,?,?,?) on conflict(key) do nothing",
+                "insert into calls"
+                " (key, kind, name, identity, request, response, prompt_tokens, completion_tokens, cost)"
+                " values (?,?,?,?,?,?,?,?,?) on conflict (key) do nothing",
                 row,
             )
         return done.rowcount == 1

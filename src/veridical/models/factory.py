@@ -1,22 +1,20 @@
-"""From "provider/name" to a model: the one place where wrappers are put around a client."""
+"""The one place where a model's wrappers are put together."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
 from pathlib import Path
 
 from ..errors import UsageError
 from .base import LanguageModel
 from .cache import Cached, CallStore
+from .embedded import MODELS, locate, packaged
 from .limit import Limited
-from .metered import Budget, Counted, Paid
-from .openai_compatible import OpenAICompatible
-from .providers import provider
+from .llamacpp import LlamaCpp
+from .metered import Budget, Counted, Paid, Price
+from .providers import endpoint
 from .retry import Retrying
-from .wire import Dialect
 
-LATER = ("hf", "inspect")
+_LATER = {"hf": "transformers models", "inspect": "models of Inspect AI"}
 
 
 def open_model(
@@ -25,54 +23,62 @@ def open_model(
     store: CallStore | None = None,
     budget: Budget | None = None,
     concurrency: int = 16,
-    environment: Mapping[str, str] = os.environ,
+    timeout: float = 300.0,
+    attempts: int = 6,
 ) -> LanguageModel:
-    """The model of that name, wrapped.
+    """The model that a name stands for, with everything around it.
 
-    A cache hit takes no slot; the slot is free between retries; only what reaches the client is paid for. Raises
-    UsageError for an unknown provider, a missing key or a missing file.
+    Names: "provider/model" (see `providers.py`), "http://host:port/v1#model", "llamacpp/PATH.gguf" and
+    "embedded/smollm2" (or "llamacpp/smollm2") in this process, "llamacpp/NAME" for a llama.cpp server.
+
+    From the outside in: `Counted` books each reply for the report, cached or not; `Cached` answers what was asked
+    before and takes no slot for it; `Retrying` waits outside of any slot; `Limited` bounds calls at once; `Paid` books
+    what is really spent and stops at the budget; then the client. Nothing is sent yet. `timeout` is in seconds for one
+    request. Raises `UsageError` for a name, key, file or price that is missing.
     """
-    client, dialect = _client(spec, environment, concurrency)
-    inner: LanguageModel = Paid(client, budget or Budget(), dialect)
-    inner = Retrying(Limited(inner, limit=concurrency))
-    if store:
-        inner = Cached(inner, store)
-    return Counted(inner)
+    budget = budget or Budget()
+    file = _local_file(spec)
+    model: LanguageModel
+    if file is not None:
+        client = LlamaCpp(file, name=spec if spec.startswith("embedded/") else "")
+        model = Paid(client, budget, Price(prompt=0.0, completion=0.0))  # one call at a time, nothing to retry
+    else:
+        model = Retrying(Limited(_remote(spec, budget, timeout, concurrency), limit=concurrency), attempts=attempts)
+    return Counted(Cached(model, store) if store else model)
 
 
-def _client(spec: str, environment: Mapping[str, str], concurrency: int) -> tuple[LanguageModel, Dialect]:
-    if spec.startswith(("http://", "https://")):
-        url, _, model = spec.partition("#")
-        if not model:
-            raise UsageError(f"{spec}: name the model after a #, as in http://127.0.0.1:8000/v1#my-model")
-        key = environment.get("VERIDICAL_API_KEY") or None
-        return OpenAICompatible(base_url=url, model=model, api_key=key, pool=concurrency + 1), Dialect()
-    name, _, model = spec.partition("/")
-    if not model:
-        raise UsageError(f"{spec!r} is no model: write provider/name, such as openai/gpt-4o-mini")
-    if name in ("llamacpp", "embedded"):
-        return _local(model), Dialect(price_in=0.0, price_out=0.0)
-    if name in LATER:
-        raise UsageError(f"{name}/… is not in this version")
-    found = provider(name, environment)
-    dialect = found.dialect_of(model)
+def _remote(spec: str, budget: Budget, timeout: float, concurrency: int) -> Paid:
+    from .openai_compatible import OpenAICompatible  # its HTTP library takes longer to import than all the rest
+
+    place = endpoint(spec)
+    if budget.max_cost is not None and place.price is None and not place.bills:
+        raise UsageError(
+            f"the price of {place.name} is not known, so a limit to the cost cannot be kept; "
+            "give it in providers.toml (see docs/models.md)"
+        )
     client = OpenAICompatible(
-        base_url=found.base_url,
-        model=model,
-        name=spec,
-        api_key=found.api_key(environment, name=name),
-        headers=found.headers,
-        dialect=dialect,
-        pool=concurrency + 1,
+        place.base_url,
+        place.model,
+        name=place.name,
+        api_key=place.api_key,
+        dialect=place.dialect,
+        read_timeout=timeout,
+        total_timeout=timeout,
+        pool=max(256, concurrency),
     )
-    return client, dialect
+    return Paid(client, budget, place.price)
 
 
-def _local(model: str) -> LanguageModel:
-    """A GGUF file, or the name of a model that `veridical models fetch` brought."""
-    from .embedded import MODELS, locate
-    from .llamacpp import LlamaCpp
-
-    if model in MODELS:
-        return LlamaCpp(locate(model), name=f"llamacpp/{model}")
-    return LlamaCpp(Path(model))
+def _local_file(spec: str) -> Path | None:
+    """The GGUF file that a name stands for; None if it stands for a server."""
+    provider, _, name = spec.partition("/")
+    if provider in _LATER:
+        raise UsageError(f"{spec}: {_LATER[provider]} are not in this version")
+    if provider == "llamacpp" and name.lower().endswith(".gguf"):
+        return Path(name).expanduser()
+    if provider != "embedded" and not (provider == "llamacpp" and name in MODELS):
+        return None
+    path = locate(packaged(name).name)
+    if path is None:
+        raise UsageError(f"{spec} has not been fetched yet: veridical models fetch {name}")
+    return path

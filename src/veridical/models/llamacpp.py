@@ -1,92 +1,122 @@
-"""A GGUF file on this machine, through llama.cpp's engine in this process (extra `llamacpp`)."""
+"""A local GGUF file, run by llama.cpp inside this process (the `llamacpp` extra)."""
 
 from __future__ import annotations
 
 import asyncio
-import functools
-import hashlib
+import dataclasses
+import importlib
+import json
 import os
+import secrets
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
-from ..errors import UsageError
+from ..errors import FatalError, ModelError, UsageError
 from .base import ChatReply, ChatRequest
+from .embedded import remembered_sha256
 from .wire import Dialect, decode, encode
 
-HINT = "llama.cpp is not installed; pip install 'veridical[llamacpp]'"
+_MAGIC = b"GGUF"
+_HINT = "a local GGUF needs llama.cpp: pip install 'veridical[llamacpp]'"
 
 
+@dataclasses.dataclass
 class LlamaCpp:
-    """One model file, loaded at the first call. One call at a time: the engine uses all threads for it.
+    """One model file; it is loaded at the first call and runs one call at a time, in a thread of its own.
 
-    The chat template is the file's own. A prompt that does not fit `context` is refused before any answer
-    (`ModelError`).
+    The chat template is the file's own. Nothing is kept from one prompt for the next: with a warm prompt cache the
+    log-probabilities would depend on the order of the calls (by up to 0.1, measured), and so would the verdicts.
     """
 
-    def __init__(self, path: Path, *, name: str = "", context: int = 4096, threads: int | None = None) -> None:
-        self.path = path
-        self.context = context
-        self.threads = threads or os.cpu_count() or 1
-        _check(path)
-        self.sha256 = _sha256(path, path.stat().st_size, path.stat().st_mtime_ns)
-        self.name = f"{name or f'llamacpp/{path.name}'}@{self.sha256[:8]}"
-        self._dialect = Dialect(context_window=context, price_in=0.0, price_out=0.0)
-        self._engine: Any = None
-        self._turn = asyncio.Lock()
+    path: Path
+    n_ctx: int = 4096
+    """Tokens of prompt and answer together. A longer prompt is a `ModelError` before any answer."""
+    threads: int | None = None
+    """Threads for computing; None = as many as this process may use."""
+    name: str = ""
+    """"llamacpp/file@hash" if empty."""
+    _server: Any = dataclasses.field(default=None, init=False, repr=False)
+    _thread: ThreadPoolExecutor | None = dataclasses.field(default=None, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self.path = Path(self.path)
+        if self.n_ctx < 1 or (self.threads is not None and self.threads < 1):
+            raise UsageError(f"n_ctx and threads must be at least 1, not {self.n_ctx} and {self.threads}")
+        _check_magic(self.path)
+        self._engine = _engine()
+        self._sha256 = remembered_sha256(self.path)
+        self.name = self.name or f"llamacpp/{self.path.stem}@{self._sha256[:8]}"
 
     @property
     def identity(self) -> str:
-        """Hash of the file, and its window."""
-        return f"llamacpp {self.sha256} n_ctx={self.context}"
+        """The file's hash: the same weights at another place are the same model."""
+        return f"gguf sha256:{self._sha256} n_ctx={self.n_ctx}"
 
     async def chat(self, request: ChatRequest) -> ChatReply:
-        body = msgspec.json.decode(encode(request, self.name, self._dialect))
-        async with self._turn:
-            reply = await asyncio.to_thread(self._ask, body)
-        return decode(msgspec.json.encode(reply), request, self._dialect, {})
+        """One reply. Raises `ModelError` for a prompt longer than the window or a schema that llama.cpp cannot follow,
+        `FatalError` for a file that it cannot load."""
+        body = json.loads(encode(request, self.name, _DIALECT))
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(1, thread_name_prefix="llamacpp")
+        said = await asyncio.get_running_loop().run_in_executor(self._thread, self._run, body)
+        return decode(said, request, _DIALECT, {})
 
     async def close(self) -> None:
-        async with self._turn:
-            self._engine = None
+        """Free the model, once a call under way has ended. A further call loads it again."""
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            await asyncio.to_thread(thread.shutdown, wait=True)
+        self._server = None
 
-    def _ask(self, body: dict[str, Any]) -> dict[str, Any]:
-        if self._engine is None:
-            self._engine = self._load()
-        return self._engine.handle_chat_completions(body)
+    def _run(self, body: dict[str, Any]) -> bytes:
+        if self._server is None:
+            self._server = self._load()
+        try:
+            return json.dumps(self._server.handle_chat_completions(body)).encode()
+        except (ValueError, RuntimeError) as error:
+            raise ModelError(f"{self.name}: llama.cpp refuses the request: {str(error)[:500]}") from error
 
     def _load(self) -> Any:
+        params = self._engine.CommonParams()
+        params.model.path = str(self.path)
+        params.n_ctx = self.n_ctx
+        params.n_parallel = 1
+        params.cpuparams.n_threads = params.cpuparams_batch.n_threads = self.threads or _processors()
+        params.verbosity = -1  # it would write to the terminal
+        params.warmup = False
+        params.cache_prompt = False
+        params.cache_ram_mib = 0
+        params.ctx_shift = False  # it would drop the front of the prompt to make room
+        params.api_keys = [secrets.token_hex(16)]  # it listens on 127.0.0.1: nobody else shall use it
         try:
-            import xllamacpp
-        except ImportError:
-            raise UsageError(HINT) from None
-        parameters = xllamacpp.CommonParams()
-        parameters.model.path = str(self.path)
-        parameters.n_ctx = self.context
-        parameters.n_parallel = 1
-        parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = self.threads
-        parameters.warmup = False
-        parameters.verbosity = -1
-        try:
-            return xllamacpp.Server(parameters)
-        except RuntimeError as error:
-            raise UsageError(f"{self.path}: llama.cpp cannot load it: {error}") from None
+            return self._engine.Server(params)
+        except Exception as error:
+            raise FatalError(f"llama.cpp cannot load {self.path}: {error}") from error
 
 
-def _check(path: Path) -> None:
-    """Raises UsageError if this is no GGUF file."""
+_DIALECT = Dialect(price_in=0.0, price_out=0.0)
+
+
+def _check_magic(path: Path) -> None:
     try:
         with path.open("rb") as file:
-            magic = file.read(4)
+            head = file.read(len(_MAGIC))
     except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}") from None
-    if magic != b"GGUF":
-        raise UsageError(f"{path} is not a GGUF file (it begins with {magic!r})")
+        raise UsageError(f"model file {path}: {error.strerror}") from error
+    if head != _MAGIC:
+        raise UsageError(f"model file {path}: not a GGUF file (it begins with {head!r})")
 
 
-@functools.lru_cache(maxsize=16)
-def _sha256(path: Path, size: int, changed: int) -> str:
-    """Size and time of change are arguments so that a replaced file is hashed anew."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def _engine() -> Any:
+    try:
+        return importlib.import_module("xllamacpp")
+    except ImportError as error:
+        raise UsageError(f"{_HINT} ({error})") from error
+
+
+def _processors() -> int:
+    """Processors that this process may use; OMP_NUM_THREADS, where set, asks for fewer."""
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    asked = os.environ.get("OMP_NUM_THREADS", "")
+    return min(usable, int(asked)) if asked.isdecimal() and int(asked) else usable

@@ -31,8 +31,8 @@ class Scripted:
     def __post_init__(self) -> None:
         if self.delay < 0:
             raise UsageError(f"delay must not be negative: {self.delay}")
-        in_turn = isinstance(self.answer, Sequence) and not isinstance(self.answer, str)
-        self._turns = iter(self.answer if in_turn else ())
+        script = self.answer
+        self._turns = iter(script) if isinstance(script, Sequence) and not isinstance(script, str) else iter(())
 
     @property
     def identity(self) -> str:
@@ -64,5 +64,5 @@ class Scripted:
             found = next((answer for words, answer in script.items() if words in asked), None)
             return ModelError(f"{self.name}: no answer to {asked!r} in the script") if found is None else found
         if isinstance(script, Sequence):
-            return next(self._turns, None) or ModelError(f"{self.name}: the script is at its end")
+            return next(self._turns, ModelError(f"{self.name}: the script is at its end"))
         return script(request)
