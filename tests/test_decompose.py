@@ -73,7 +73,8 @@ async def test_s7_non_claims_are_skipped_with_a_reason_and_cost_nothing():
 
 
 async def test_the_model_may_find_no_claim():
-    found, _ = await decompose("Time flies like that.", {"Time flies like that.": "NO CLAIMS"})
+    """N1: nothing can be stated of it, so it is no evidence for or against anybody."""
+    found, _ = await decompose("fish fish fish", {"fish fish fish": "NO CLAIMS"})
     assert (found.facts, [skipped.reason for skipped in found.skipped], found.failures) == ((), [NO_CLAIM], ())
 
 
@@ -394,6 +395,7 @@ async def test_human_facts_go_to_their_annotated_sentences():
         ("[1][2]", "only a citation"),
         ("https://example.org/a", "a source"),
         ("Sure!", "an interjection"),
+        ("I'm sorry, but I don't have information about her.", "about the assistant"),
         ("你想知道更多吗？", "a question"),
     ],
 )
@@ -415,6 +417,7 @@ def test_s7_phrases_make_no_claim(text, why):
         "There is no bridge over the river.",
         "It is important to note that there are other people of that name.",
         "I Hope You Dance is an album.",
+        "I do not have her date of birth, but Ana Brandt opened the mill in 1890.",
     ],
 )
 def test_s7_claims_that_look_like_phrases_stay(text):

@@ -288,6 +288,8 @@ def test_an_object_is_found_in_prose(value, prose):
         "• A.\n• B.",
         "- A.\n- B.",
         "1) A.\n2) B.",
+        "•A.\n•B.",
+        "Fact 1: A.\nFact 2: B.",
         '["A.", "B."]',
         '{"facts": ["A.", "B."]}',
         '{"facts": [{"fact": "A."}, {"fact": "B."}]}',

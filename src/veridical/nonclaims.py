@@ -161,6 +161,11 @@ _RULES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     )
 )
 
+# "I have no birth date for her, but Ana Brandt opened the mill": a claim follows after all.
+_BUT = _rule(r"""
+    .* (?: ,_(?: but | although | though | yet | however ) | ;_however,? )_
+    (?! (?: i | i'm | i'll | i'd | my | you | we | please | this | it | there_(?:is|are)_(?:no|not) )\b )""")
+
 _CITATION = re.compile(r"\[\d{1,4}\]")
 _LINK = re.compile(r"(?:\[?\d{0,4}\]?:?\s{0,3})?(?:https?://|www\.)\S{1,2000}$")
 _MARKUP = re.compile(r"^[\s>#*_•–—-]{1,20}|[\s*_]{1,20}$")
@@ -193,7 +198,7 @@ def _phrase(text: str) -> str | None:
     for _ in range(3):  # "Sure! Of course, here is a bio."
         for name, rule in _RULES:
             if rule.match(text):
-                return name
+                return None if _BUT.match(text) else name
         opener = _OPENER.match(text)
         if not opener:
             return None

@@ -106,7 +106,10 @@ def _refuse_constant(name: str) -> None:
 
 # --- lists -----------------------------------------------------------------------------------------------------------
 
-_ITEM = re.compile(r"\s{0,12}(?:[-*+•‣▪◦·–—]|\(?\d{1,3}[.)]|\(?[a-z][)])(?:\s+|$)(.*)", re.DOTALL)
+_ITEM = re.compile(
+    r"\s{0,12}(?:[•‣▪◦]\s*|(?:[-*+·–—]|\(?\d{1,3}[.)]|\(?[a-z][)]|(?:[Ff]act|[Cc]laim)\s\d{1,3}\s?[:.)-])(?:\s+|$))(.*)",
+    re.DOTALL,
+)
 _NOTHING = re.compile(
     r"\W{0,6}(?:none|n/a|no (?:atomic )?(?:facts|claims)(?: found)?"
     r"|(?:this|the) sentence (?:does not|doesn't) (?:contain|make) any (?:atomic )?(?:facts|claims))\W{0,6}$",
