@@ -105,3 +105,8 @@ def test_content_key():
 def test_stopwords_are_function_words():
     assert {"the", "of", "was", "don't"} <= STOPWORDS
     assert not STOPWORDS & {"born", "mill", "first", "new"}
+
+
+def test_long_runs_of_punctuation_come_back():
+    assert content_key("." * 200_000 + "x") == "." * 200_000 + "x"
+    assert loose("(" * 200_000) == "(" * 200_000

@@ -12,7 +12,7 @@ _BLANKS = re.compile(r"\s+")
 _QUALIFIER = re.compile(r"(?<=\S)\s*[(（][^()（）]*[)）]\s*\Z")
 _ACCENTS = re.compile("[\u0300-\u036f]")
 _LETTERS = str.maketrans({"ł": "l", "ø": "o", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i", "ħ": "h"})
-_FINAL = re.compile(r"[\s.!?…。！？؟۔।]+\Z")
+_FINAL = " .!?…。！？؟۔।"
 _CJK = re.compile("[\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 _MARKS = (
     "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed"
@@ -79,7 +79,7 @@ def tokens(text: str) -> list[str]:
 
 def content_key(text: str) -> str:
     """Equal for two wordings that differ in case, blanks, quotes, articles and final punctuation only."""
-    words = _FINAL.sub("", fold(text)).split()
+    words = fold(text).rstrip(_FINAL).split()
     return " ".join(word for word in words if word not in ARTICLES) or " ".join(words)
 
 
