@@ -26,7 +26,8 @@ LAYERS = [
     "methods",
     "inputs folder",
     "run estimate",
-    "cli __main__",
+    "cli",
+    "__main__",
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names.split()}
 MODULES = sorted(ROOT.rglob("*.py"))

@@ -4,8 +4,8 @@
     python experiments/wikibio/run.py … --first 10 --judge llamacpp/smollm2
 
 Each passage was written by GPT-3 about a person and labelled sentence by sentence (accurate, minor or major inaccurate:
-Manakul et al. 2023, SelfCheckGPT). Knowledge is the Wikipedia text that comes with it, one page a person. The truth of a
-response is the mean of its sentences with accurate 1, minor 0.5, major 0. The trivial predictor is the share of the
+Manakul et al. 2023, SelfCheckGPT). Knowledge is the Wikipedia text that comes with it, one page a person. The truth of
+a response is the mean of its sentences with accurate 1, minor 0.5, major 0. The trivial predictor is the share of the
 response's content words that occur in the page.
 """
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from .methods import Method
 from .models.base import ChatReply, ChatRequest, LanguageModel
+from .models.providers import price_of
 from .pipeline import evaluate
 from .types import Generation, Struct, Usage
 
@@ -22,7 +23,7 @@ CHARACTERS_PER_TOKEN = 4.0
 """Of English prose with the tokenizers of today's models; other scripts need up to four times as many tokens."""
 
 
-class Estimate(Struct, omit_defaults=False):
+class Estimate(Struct, frozen=True, kw_only=True, omit_defaults=False):
     """Of a whole run; tokens and money are approximate, calls nearly exact but for the number of facts."""
 
     generations: int
@@ -101,6 +102,11 @@ def _dry(method: Method) -> tuple[Method, list[DryRun]]:
     return emptied(method, splits=False), made
 
 
+def _cost(name: str, usage: Usage) -> float | None:
+    price = price_of(name)
+    return None if price is None else price.of(usage.prompt_tokens, usage.completion_tokens)
+
+
 def _together(stand_ins: list[DryRun], name: str) -> Usage:
     return sum((stand_in.usage for stand_in in stand_ins if stand_in.name == name), Usage())
 
@@ -134,7 +140,7 @@ async def estimate(
     factor = total / sampled if sampled else 0.0
     models = {name: _scaled(_together(stand_ins, name), factor) for name in dict.fromkeys(s.name for s in stand_ins)}
     usage = sum(models.values(), Usage())
-    prices = [_price(stand_in.inner, models[stand_in.name]) for stand_in in stand_ins]
+    costs = [_cost(name, used) for name, used in models.items()]
     return Estimate(
         generations=total,
         sampled=sampled,
@@ -142,7 +148,7 @@ async def estimate(
         calls=usage.calls,
         prompt_tokens=usage.prompt_tokens,
         completion_tokens=usage.completion_tokens,
-        cost=None if None in prices else sum(price for price in prices if price is not None),
+        cost=None if None in costs else sum(cost for cost in costs if cost is not None),
         seconds=usage.calls * latency / concurrency,
         models=models,
     )

@@ -28,7 +28,7 @@ _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(Report)
 
 
-class RunInfo(Struct):
+class RunInfo(Struct, frozen=True, kw_only=True):
     """`run.json`."""
 
     signature: str

@@ -40,6 +40,8 @@ class Parts:
     reading: Reading = "text"
     demonstrations: str = "biographies"
     abstention: Abstention = Standard()
+    published_sentences: bool = False
+    """FActScore's own sentence ends, for comparison with its files."""
 
 
 def embedded(parts: Parts) -> Method:
@@ -52,6 +54,7 @@ def embedded(parts: Parts) -> Method:
         gatherer=_gatherer(parts),
         verifier=EmbeddedJudge(),
         abstention=parts.abstention,
+        published_sentences=parts.published_sentences,
     )
 
 
@@ -63,6 +66,7 @@ def factscore(parts: Parts) -> Method:
         gatherer=_gatherer(parts),
         verifier=RetrieveVerifier(model=_judge(parts, "factscore"), mode=parts.reading),
         abstention=parts.abstention,
+        published_sentences=parts.published_sentences,
     )
 
 
@@ -74,6 +78,7 @@ def no_context(parts: Parts) -> Method:
         gatherer=NoEvidence(),
         verifier=NoContextVerifier(model=_judge(parts, "no-context"), mode=parts.reading),
         abstention=parts.abstention,
+        published_sentences=parts.published_sentences,
     )
 
 

@@ -59,6 +59,8 @@ class Method:
     triage: Triage | None = None
     splitter: str = SPLITTER
     """Name and version of the sentence splitter."""
+    published_sentences: bool = False
+    """End sentences where FActScore's splitter does, mistakes included ("Symphony No. | 1")."""
 
     @functools.cached_property
     def signature(self) -> Signature:
@@ -79,7 +81,7 @@ async def _report(generation: Generation, method: Method) -> Report:
         return Report(generation=generation, abstained=True, abstention="the input says so")
     if words := method.abstention.detect(generation.text, generation.topic):
         return Report(generation=generation, abstained=True, abstention=f"{method.abstention.name}: {words}")
-    sentences = split(generation.text)
+    sentences = split(generation.text, published=method.published_sentences)
     try:
         decomposition = await method.decomposer.decompose(generation, sentences)
         facts = await judge(decomposition, generation, method)

@@ -25,7 +25,7 @@ class Label(StrEnum):
     IRRELEVANT = "irrelevant"
 
 
-class GivenFact(Struct):
+class GivenFact(Struct, frozen=True, kw_only=True):
     """A fact that came with the input, used by `--facts given`."""
 
     text: str
@@ -35,7 +35,7 @@ class GivenFact(Struct):
     """A human's label: "supported", "not_supported", "contradicted", "not_enough_evidence" or "irrelevant"."""
 
 
-class Generation(Struct):
+class Generation(Struct, frozen=True, kw_only=True):
     """One long answer of a language model."""
 
     id: str
@@ -53,7 +53,7 @@ class Generation(Struct):
     metadata: dict[str, Any] = {}
 
 
-class Sentence(Struct):
+class Sentence(Struct, frozen=True, kw_only=True):
     """A unit of the generation; `generation.text[start:end] == text`."""
 
     index: int
@@ -64,7 +64,7 @@ class Sentence(Struct):
     """"prose", "item" (of a list), "heading"."""
 
 
-class AtomicFact(Struct):
+class AtomicFact(Struct, frozen=True, kw_only=True):
     """One self-contained claim."""
 
     id: str
@@ -84,14 +84,14 @@ class AtomicFact(Struct):
     """A human's label that came with the input (see `GivenFact.label`)."""
 
 
-class Skipped(Struct):
+class Skipped(Struct, frozen=True, kw_only=True):
     """A sentence that makes no claim, and why it was left out."""
 
     sentence: int
     reason: str
 
 
-class Failure(Struct):
+class Failure(Struct, frozen=True, kw_only=True):
     """What went wrong where; the reason that something stayed unscored."""
 
     stage: str
@@ -102,14 +102,14 @@ class Failure(Struct):
     """The raw reply that could not be read, if there was one."""
 
 
-class SentenceFailure(Struct):
+class SentenceFailure(Struct, frozen=True, kw_only=True):
     """A sentence that could not be decomposed."""
 
     sentence: int
     failure: Failure
 
 
-class Decomposition(Struct):
+class Decomposition(Struct, frozen=True, kw_only=True):
     """What a decomposer makes of one generation."""
 
     facts: tuple[AtomicFact, ...] = ()
@@ -117,14 +117,14 @@ class Decomposition(Struct):
     failures: tuple[SentenceFailure, ...] = ()
 
 
-class Query(Struct):
+class Query(Struct, frozen=True, kw_only=True):
     """What to look up. With a `topic` only that topic's page is searched."""
 
     text: str
     topic: str | None = None
 
 
-class Passage(Struct):
+class Passage(Struct, frozen=True, kw_only=True):
     """A piece of a knowledge source."""
 
     id: str
@@ -136,7 +136,7 @@ class Passage(Struct):
     score: float | None = None
 
 
-class Quote(Struct):
+class Quote(Struct, frozen=True, kw_only=True):
     """The words of a passage that a verdict rests on: `passage.text[start:end]`."""
 
     passage: str
@@ -145,7 +145,7 @@ class Quote(Struct):
     end: int
 
 
-class Evidence(Struct):
+class Evidence(Struct, frozen=True, kw_only=True):
     """What was looked up for one fact."""
 
     queries: tuple[str, ...] = ()
@@ -153,7 +153,7 @@ class Evidence(Struct):
     """Best first."""
 
 
-class Verdict(Struct):
+class Verdict(Struct, frozen=True, kw_only=True):
     """What a judge says of one fact."""
 
     label: Label
@@ -168,7 +168,7 @@ class Verdict(Struct):
     error_type: str | None = None
 
 
-class JudgedFact(Struct):
+class JudgedFact(Struct, frozen=True, kw_only=True):
     """A fact with its evidence and exactly one of verdict or failure."""
 
     fact: AtomicFact
@@ -181,7 +181,7 @@ class JudgedFact(Struct):
             raise ValueError(f"fact {self.fact.id}: exactly one of verdict and failure must be set")
 
 
-class Usage(Struct):
+class Usage(Struct, frozen=True, kw_only=True):
     """What was asked of models. Calls answered from the cache count too, so that it does not depend on luck."""
 
     calls: int = 0
@@ -195,7 +195,7 @@ class Usage(Struct):
         return Usage(**{name: getattr(self, name) + getattr(other, name) for name in self.__struct_fields__})
 
 
-class Report(Struct):
+class Report(Struct, frozen=True, kw_only=True):
     """Everything found out about one generation."""
 
     generation: Generation
@@ -213,7 +213,7 @@ class Report(Struct):
     usage: Usage = Usage()
 
 
-class Score(Struct, omit_defaults=False):
+class Score(Struct, frozen=True, kw_only=True, omit_defaults=False):
     """A number with its recipe, its interval and its denominators. All counts are of generations unless said."""
 
     name: str
@@ -244,7 +244,7 @@ class Score(Struct, omit_defaults=False):
     signature: str = ""
 
 
-class HumanLabel(Struct):
+class HumanLabel(Struct, frozen=True, kw_only=True):
     """A person's label of one item."""
 
     item: str
@@ -258,7 +258,7 @@ class HumanLabel(Struct):
     at: str = ""
 
 
-class Edit(Struct):
+class Edit(Struct, frozen=True, kw_only=True):
     """One replacement: `text[start:end]` was `before` and becomes `after`."""
 
     start: int
@@ -269,7 +269,7 @@ class Edit(Struct):
     reason: str = ""
 
 
-class Revision(Struct):
+class Revision(Struct, frozen=True, kw_only=True):
     """A repaired generation."""
 
     generation_id: str

@@ -31,7 +31,7 @@ def run(arguments: list[str] | None = None) -> int:
     except typer.Exit as exit_:
         return exit_.exit_code
     except typer.TyperException as error:
-        return _say(f"veridical: {getattr(error, 'message', error)}", 2)
+        return _say(f"veridical: {_words(error)}", 2)
     except (KeyboardInterrupt, typer.Abort):
         return _say("veridical: stopped; the same command goes on where it stopped", STOPPED)
     except BrokenPipeError:  # the reader of our stdout went away (head, less)
@@ -46,6 +46,12 @@ def run(arguments: list[str] | None = None) -> int:
         if isinstance(error, VeridicalError):
             return _say(f"veridical: {error}", 1)
         raise error from None
+
+
+def _words(error: typer.TyperException) -> str:
+    """What the option parser has to say; its missing-option errors keep their words in a method."""
+    words = getattr(error, "format_message", None)
+    return words() if words else str(error)
 
 
 def _say(line: str, status: int) -> int:

@@ -9,12 +9,12 @@ from typing import Annotated
 import msgspec
 import typer
 
-from ..models.embedded import MODELS, path_of
+from ..models.embedded import MODELS, listing
 from ..models.embedded import fetch as fetched
 from ..models.factory import open_model
-from ..models.probe import Probe
+from ..models.probe import ProbeResult
 from ..models.probe import probe as probed
-from ..models.providers import providers, user_file
+from ..models.providers import providers
 from . import show
 from .options import AsJson
 
@@ -23,24 +23,21 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Judges at h
 
 @app.command("list", help="Providers, whether their key is set, and embedded models.\n\nExample: veridical models list")
 def list_(as_json: AsJson = False) -> None:
-    table_of = providers()
+    known = providers()
     if as_json:
-        embedded = {name: {**msgspec.to_builtins(m), "here": path_of(name).exists()} for name, m in MODELS.items()}
-        typer.echo(msgspec.json.encode({"providers": table_of, "embedded": embedded}).decode())
+        typer.echo(msgspec.json.encode({"providers": known, "embedded": listing()}).decode())
         return
     table = show.table("model", "where", "ready")
-    table.add_row("embedded judge", "in the package (--method embedded)", "yes")
-    for name, model in MODELS.items():
-        here = path_of(name).exists()
-        table.add_row(f"llamacpp/{name}", model.about, "yes" if here else f"veridical models fetch {name}")
-    table.add_row("llamacpp/FILE.gguf", "a file of yours", "")
-    for name, provider in table_of.items():
-        ready = ("yes" if os.environ.get(provider.key) else f"set {provider.key}") if provider.key else "if it runs"
+    table.add_row("the embedded judge", "in the package (--method embedded)", "yes")
+    for model in listing():
+        table.add_row(f"embedded/{model.name}", model.note, model.path or f"veridical models fetch {model.name}")
+    table.add_row("llamacpp/FILE.gguf", "a file of yours", "if it is there")
+    for name, provider in known.items():
+        keys = [variable for variable in provider.key if os.environ.get(variable)]
+        ready = "if it runs" if provider.local else "yes" if keys else f"set {' or '.join(provider.key)}"
         table.add_row(f"{name}/…", provider.base_url, ready)
-    table.add_row("http://host:port/v1#model", "any OpenAI-compatible server", "")
-    out = show.out()
-    out.print(table)
-    out.print(f"your own providers and prices: {user_file()}", markup=False, style="dim")
+    table.add_row("http://host:port/v1#model", "any server with OpenAI's chat API", "if it runs")
+    show.out().print(table)
 
 
 @app.command(
@@ -48,17 +45,17 @@ def list_(as_json: AsJson = False) -> None:
 )
 def fetch(name: Annotated[str, typer.Argument(help=", ".join(MODELS))]) -> None:
     name = name.removeprefix("embedded/").removeprefix("llamacpp/")
-    path = fetched(name)
+    path = fetched(name, progress=show.err().print)
     typer.echo(f"{path}  ({MODELS[name].licence}; sha256 {MODELS[name].sha256[:16]}…)")
 
 
 @app.command(help="Ask an endpoint what it can do.\n\nExample: veridical models probe vllm/my-model")
 def probe(
     model: Annotated[str, typer.Argument(help="provider/name, or http://host:port/v1#model.")],
-    longest: Annotated[int, typer.Option(help="Longest prompt to try, in words.")] = 8_000,
+    most_words: Annotated[int, typer.Option(min=0, help="Longest prompt to try, in words.")] = 8000,
     as_json: AsJson = False,
 ) -> None:
-    found = asyncio.run(_probe(model, longest))
+    found = asyncio.run(_probe(model, most_words))
     if as_json:
         typer.echo(msgspec.json.encode(found).decode())
     else:
@@ -67,27 +64,34 @@ def probe(
         raise typer.Exit(1)
 
 
-async def _probe(spec: str, longest: int) -> Probe:
-    model = open_model(spec)
+async def _probe(spec: str, most_words: int) -> ProbeResult:
+    model = open_model(spec, attempts=2)
     try:
-        return await probed(model, longest=longest)
+        return await probed(model, most_words=most_words)
     finally:
         await model.close()
 
 
-def _print(found: Probe) -> None:
-    words = {True: "yes", False: "no", None: "not found out"}
+def _print(found: ProbeResult) -> None:
+    words = {True: "yes", False: "no", None: "not known"}
     out = show.out()
     table = show.table("", found.model)
+    table.add_row("reachable", words[found.reachable])
     table.add_row("answers", words[found.chat])
-    if found.chat:
-        table.add_row("first answer after", f"{found.seconds} s")
-        table.add_row("served as", found.served_as or "not said")
-        table.add_row("token counts", words[found.usage])
-        table.add_row("label probabilities", words[found.logprobs])
-        table.add_row("JSON schema kept", words[found.json_schema])
-        table.add_row("same text twice", words[found.repeatable])
-        table.add_row("prompt read whole", f"{found.window} words" if found.window else "not found out")
+    if found.latency is not None:
+        table.add_row("first answer after", f"{found.latency:.2f} s")
+        table.add_row("served as", found.server_model or "not said")
+        table.add_row("follows a system message", words[found.system_role])
+        table.add_row("keeps to a JSON schema", words[found.json_schema])
+        alternatives = (
+            "not known" if found.logprobs is None else f"{found.logprobs} alternatives" if found.logprobs else "no"
+        )
+        table.add_row("log-probabilities", alternatives)
+        table.add_row("same seed, same text", words[found.seed])
+        table.add_row("reports prompt sizes", words[found.prompt_tokens])
+        longest = f"{found.longest_prompt} words" if found.longest_prompt else "not known"
+        table.add_row("longest prompt read whole", longest)
+        table.add_row("cuts longer prompts silently", words[found.cuts])
     out.print(table)
     for note in found.notes:
         out.print(f"note: {note}", markup=False)

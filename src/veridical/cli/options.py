@@ -58,6 +58,9 @@ Knowledge = Annotated[
 ]
 Facts = Annotated[str, typer.Option("--facts", help="extracted, or given: use the facts in the input.")]
 Abstain = Annotated[str, typer.Option("--abstain", help="Abstention rule: standard, generic, perplexity, never.")]
+Sentences = Annotated[
+    str, typer.Option("--sentences", help="Sentence ends: standard, or published (those of FActScore's own splitter).")
+]
 K = Annotated[int, typer.Option("-k", min=1, help="Passages a judge sees for each fact.")]
 Concurrency = Annotated[int, typer.Option("--concurrency", min=1, help="Most model calls at once.")]
 MaxCost = Annotated[float | None, typer.Option("--max-cost", min=0, help="Stop before spending more, in US dollars.")]
@@ -87,8 +90,10 @@ class Setup:
     concurrency: int = 16
     read: str = "auto"
     demonstrations: str = "biographies"
+    sentences: str = "standard"
 
     def __post_init__(self) -> None:
+        _one_of("--sentences", self.sentences, ("standard", "published"))
         _one_of("--facts", self.facts, ("extracted", "given"))
         _one_of("--read", self.read, ("auto", "logprobs", "text"))
         _one_of("--demonstrations", self.demonstrations, ("biographies", "general"))
@@ -125,6 +130,7 @@ async def opened(
             reading=await _reading(setup.read, judge),
             demonstrations=setup.demonstrations,
             abstention=rule(setup.abstain),
+            published_sentences=setup.sentences == "published",
         )
         yield method(setup.recipe, parts)
     finally:

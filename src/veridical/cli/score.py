@@ -38,6 +38,7 @@ from .options import (
     MaxCost,
     MethodName,
     Read,
+    Sentences,
     Setup,
     opened,
 )
@@ -66,6 +67,7 @@ def score(
     max_cost: MaxCost = None,
     read_as: Read = "auto",
     demonstrations: Demonstrations = "biographies",
+    sentences: Sentences = "standard",
     on_error: Annotated[str, typer.Option(help="Unusable input: stop, or skip it and go on.")] = "stop",
     sample_size: Annotated[int | None, typer.Option("--sample", min=1, help="Judge only N generations.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the sample and the intervals.")] = 0,
@@ -87,6 +89,7 @@ def score(
         concurrency=concurrency,
         read=read_as,
         demonstrations=demonstrations,
+        sentences=sentences,
     )
     spellings = list(dict.fromkeys([f"factscore(gamma={gamma:g})", "factscore(gamma=0)", *(metric or DEFAULTS)]))
     for spelling in spellings:

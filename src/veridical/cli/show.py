@@ -60,7 +60,8 @@ def scores(results: Sequence[Score]) -> rich.table.Table:
             bounds = "nothing unscored"
         else:
             bounds = "–" if score.bounds is None else "{:.3f} not, {:.3f} all supported".format(*score.bounds)
-        made.add_row(score.name, number(score.value), span(score.low, score.high), f"{score.scored} of {score.n}", bounds)
+        denominator = f"{score.scored} of {score.n}"
+        made.add_row(score.name, number(score.value), span(score.low, score.high), denominator, bounds)
     return made
 
 

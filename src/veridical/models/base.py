@@ -7,13 +7,13 @@ from typing import Any, Protocol
 from ..types import Struct
 
 
-class Message(Struct):
+class Message(Struct, frozen=True, kw_only=True):
     role: str
     """"system", "user" or "assistant"."""
     content: str
 
 
-class ChatRequest(Struct):
+class ChatRequest(Struct, frozen=True, kw_only=True):
     """One call. Everything in it can change the reply, so everything in it is in the cache key."""
 
     messages: tuple[Message, ...]
@@ -30,7 +30,7 @@ class ChatRequest(Struct):
     """Number of the sample when the same request is sent several times on purpose."""
 
 
-class TokenLogprob(Struct):
+class TokenLogprob(Struct, frozen=True, kw_only=True):
     """One generated token; `top` are the alternatives at its place, most likely first, the token itself among them."""
 
     token: str
@@ -38,7 +38,7 @@ class TokenLogprob(Struct):
     top: tuple[tuple[str, float], ...] = ()
 
 
-class ChatReply(Struct):
+class ChatReply(Struct, frozen=True, kw_only=True):
     """A complete reply. Backends raise instead of returning an empty, cut or filtered one (see `errors.py`)."""
 
     text: str
