@@ -108,7 +108,7 @@ def claim_of(units: Sequence[Unit], idf: Mapping[str, float], rarest: float, top
     unit = Unit(units[0].start, units[-1].end, words)
     lead = _leading_name(words)
     about = frozenset(topic) | frozenset(lead)
-    weights = {stem: idf.get(stem, rarest) for stem in unit.stems}
+    weights = {stem: idf.get(stem, rarest) for stem in unit.content}  # in text order: sums must not hang on hashes
     return Claim(unit, weights, about & unit.stems, tuple(_runs(words, about)))
 
 
@@ -155,21 +155,22 @@ def _window(claim: Claim, places: Sequence[Place]) -> tuple[Place, ...]:
     pairs = claim.unit.skipgrams
     claimed = frozenset(claim.weights)
     found = [claimed & (place.unit.stems | place.title) for place in places]
-    gains = [sum(map(claim.weights.__getitem__, stems)) for stems in found]
+
+    def gain(stems: frozenset[str]) -> float:  # rounded, so that ties do not hang on the order of a set
+        return round(sum(map(claim.weights.__getitem__, stems)), 4)
+
+    gains = [gain(stems) for stems in found]
     top = max(gains)
     best, best_score = 0, -1.0
-    for i, gain in enumerate(gains):
-        if gain >= 0.5 * top:
-            score = gain * (1 + 0.5 * len(pairs & places[i].unit.skipgrams) / max(1, len(pairs)))
+    for i, value in enumerate(gains):
+        if value >= 0.5 * top:
+            score = value * (1 + 0.5 * len(pairs & places[i].unit.skipgrams) / max(1, len(pairs)))
             if score > best_score + 1e-9:
                 best, best_score = i, score
     chosen, covered = [best], found[best]
     while len(chosen) < 3:
-        rest = [
-            (sum(map(claim.weights.__getitem__, found[i] - covered)), -abs(i - best), -i) for i in range(len(places))
-        ]
-        gain, _, index = max(rest)
-        if gain <= 0:
+        added, _, index = max((gain(found[i] - covered), -abs(i - best), -i) for i in range(len(places)))
+        if added <= 0:
             break
         chosen.append(-index)
         covered |= found[-index]
