@@ -60,11 +60,12 @@ def embedded(parts: Parts) -> Method:
 
 def factscore(parts: Parts) -> Method:
     """FActScore with retrieve→LM (section 4.1)."""
+    judge = _judge(parts, "factscore")
     return Method(
         name="factscore",
         decomposer=_decomposer(parts),
         gatherer=_gatherer(parts),
-        verifier=RetrieveVerifier(model=_judge(parts, "factscore"), mode=parts.reading),
+        verifier=RetrieveVerifier(model=judge, mode=parts.reading),
         abstention=parts.abstention,
         published_sentences=parts.published_sentences,
     )
@@ -72,11 +73,12 @@ def factscore(parts: Parts) -> Method:
 
 def no_context(parts: Parts) -> Method:
     """FActScore's no-context LM: the judge answers from memory."""
+    judge = _judge(parts, "no-context")
     return Method(
         name="no-context",
         decomposer=_decomposer(parts),
         gatherer=NoEvidence(),
-        verifier=NoContextVerifier(model=_judge(parts, "no-context"), mode=parts.reading),
+        verifier=NoContextVerifier(model=judge, mode=parts.reading),
         abstention=parts.abstention,
         published_sentences=parts.published_sentences,
     )

@@ -14,6 +14,9 @@ from ..errors import FatalError, UsageError, VeridicalError, leaf
 from .app import app
 
 STOPPED = 3
+INTERRUPTED = 130
+"""What the option parser makes of Ctrl-C."""
+INTERRUPTED_WORDS = "veridical: stopped; the same command goes on where it stopped"
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -27,13 +30,14 @@ def run(arguments: list[str] | None = None) -> int:
         stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]
     command = typer.main.get_command(app)
     try:
-        return command.main(arguments, prog_name="veridical", standalone_mode=False) or 0
+        status = command.main(arguments, prog_name="veridical", standalone_mode=False) or 0
+        return _say(INTERRUPTED_WORDS, STOPPED) if status == INTERRUPTED else status
     except typer.Exit as exit_:
         return exit_.exit_code
     except typer.TyperException as error:
         return _say(f"veridical: {_words(error)}", 2)
     except (KeyboardInterrupt, typer.Abort):
-        return _say("veridical: stopped; the same command goes on where it stopped", STOPPED)
+        return _say(INTERRUPTED_WORDS, STOPPED)
     except BrokenPipeError:  # the reader of our stdout went away (head, less)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0

@@ -20,6 +20,8 @@ from ..models.metered import Budget
 from ..text.abstention import rule
 
 EMBEDDED = "embedded"
+GRACE = 5.0
+"""Seconds that a stopped run waits for replies that are already being paid for."""
 
 
 def _config(ctx: Any, path: Path | None) -> Path | None:
@@ -134,6 +136,9 @@ async def opened(
         )
         yield method(setup.recipe, parts)
     finally:
+        budget.stop()
+        if store:
+            await store.drain(GRACE)
         for opened_model in models.values():
             await opened_model.close()
 

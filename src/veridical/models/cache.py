@@ -233,6 +233,11 @@ class CallStore:
                 self._db.execute("vacuum")
         return done.rowcount
 
+    async def drain(self, seconds: float) -> None:
+        """Wait for the calls under way, so that what is being paid for is stored; at most so many seconds."""
+        if self._pending:
+            await asyncio.wait(list(self._pending.values()), timeout=seconds)
+
     def close(self) -> None:
         """Close the file. Calls still under way go on, and their replies are not stored."""
         self._db.close()

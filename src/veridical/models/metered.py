@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import Iterator
 from contextvars import ContextVar
 
-from ..errors import BudgetSpent, UsageError
+from ..errors import BudgetSpent, FatalError, UsageError
 from ..types import Struct, Usage
 from .base import ChatReply, ChatRequest, LanguageModel
 from .wire import OutOfBudget
@@ -108,6 +108,7 @@ class Budget:
     calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    stopped: bool = False
     _reserved: dict[int, float] = dataclasses.field(default_factory=dict, init=False, repr=False)
     _waiting: list[asyncio.Future[None]] = dataclasses.field(default_factory=list, init=False, repr=False)
     _number: int = dataclasses.field(default=0, init=False, repr=False)
@@ -119,9 +120,11 @@ class Budget:
     async def reserve(self, worst: float) -> int:
         """Set `worst` aside for one call; returns the number to `settle` it by.
 
-        Raises `BudgetSpent` if that could exceed `max_cost`. While other calls are under way it waits for them first,
+        Raises `BudgetSpent` if that could exceed `max_cost`, `FatalError` after `stop`. While other calls are under way it waits for them first,
         since most cost less than was set aside for them.
         """
+        if self.stopped:
+            raise FatalError("the run is stopping")
         while self.max_cost is not None and self.spent + sum(self._reserved.values()) + worst > self.max_cost:
             if not self._reserved:
                 raise BudgetSpent(
@@ -133,6 +136,10 @@ class Budget:
         self._number += 1
         self._reserved[self._number] = worst
         return self._number
+
+    def stop(self) -> None:
+        """Let no further call begin; those under way may end."""
+        self.stopped = True
 
     def settle(self, number: int, reply: ChatReply | None) -> None:
         """End a reservation and book what the call cost; None = it was not answered."""
