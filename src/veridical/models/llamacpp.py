@@ -12,6 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from ..errors import FatalError, ModelError, UsageError
 from .base import ChatReply, ChatRequest
 from .embedded import remembered_sha256
@@ -60,7 +62,8 @@ class LlamaCpp:
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, thread_name_prefix="llamacpp")
         said = await asyncio.get_running_loop().run_in_executor(self._thread, self._run, body)
-        return decode(said, request, _DIALECT, {})
+        reply = decode(said, request, _DIALECT, {})
+        return msgspec.structs.replace(reply, model=self.name)  # in place of the file's path
 
     async def close(self) -> None:
         """Free the model, once a call under way has ended. A further call loads it again."""

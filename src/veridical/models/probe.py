@@ -13,6 +13,7 @@ from .wire import fewest_tokens
 
 _ALTERNATIVES = 5
 _TOKENS = 16
+_SCHEMA_TOKENS = 64
 _WORDS = (500, 1000, 2000, 4000, 8000, 16000, 32000)
 """Lengths of the prompts by which the window is felt for."""
 _MARKER = "MARIGOLD-4417"
@@ -119,7 +120,7 @@ class _Findings:
                 self.notes.append("it did not follow a system message (dropped by its template, or too weak a model)")
 
     async def schema(self) -> None:
-        request = _ask("Describe the sea in a few words.", json_schema=_SCHEMA)
+        request = _ask("Describe the sea in a few words.", json_schema=_SCHEMA, max_tokens=_SCHEMA_TOKENS)
         reply = await self._try("a JSON schema", request)
         if reply:
             self.facts["json_schema"] = _fits(reply.text)
@@ -183,9 +184,9 @@ class _Findings:
             return None
 
 
-def _ask(text: str, **settings: object) -> ChatRequest:
+def _ask(text: str, *, max_tokens: int = _TOKENS, **settings: object) -> ChatRequest:
     message = Message(role="user", content=text)
-    return ChatRequest(messages=(message,), max_tokens=_TOKENS, **settings)  # pyright: ignore[reportArgumentType]
+    return ChatRequest(messages=(message,), max_tokens=max_tokens, **settings)  # pyright: ignore[reportArgumentType]
 
 
 def _long(words: int) -> ChatRequest:

@@ -1,0 +1,192 @@
+import asyncio
+import json
+import subprocess
+import sys
+
+import pytest
+
+from packaged import smollm2
+from veridical.errors import FatalError, ModelError, UsageError
+from veridical.models import llamacpp
+from veridical.models.base import ChatRequest, Message
+from veridical.models.labels import label_probability
+from veridical.models.llamacpp import LlamaCpp
+
+
+def ask(text: str, **settings) -> ChatRequest:
+    return ChatRequest(messages=(Message(role="user", content=text),), **settings)
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path, monkeypatch):
+    monkeypatch.setenv("VERIDICAL_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+
+
+@pytest.fixture
+async def model():
+    model = LlamaCpp(smollm2(), n_ctx=256, threads=1)
+    yield model
+    await model.close()
+
+
+# Without the real model
+
+
+def test_a_file_that_is_missing_or_no_gguf(tmp_path):
+    with pytest.raises(UsageError, match=r"gone\.gguf: No such file"):
+        LlamaCpp(tmp_path / "gone.gguf")
+    (tmp_path / "page.gguf").write_text("<html>", encoding="utf-8")
+    with pytest.raises(UsageError, match="not a GGUF file"):
+        LlamaCpp(tmp_path / "page.gguf")
+    (tmp_path / "empty.gguf").touch()
+    with pytest.raises(UsageError, match="not a GGUF file"):
+        LlamaCpp(tmp_path / "empty.gguf")
+    with pytest.raises(UsageError, match="Is a directory"):
+        LlamaCpp(tmp_path)
+
+
+def test_without_the_extra_it_says_how_to_install_it(tmp_path, monkeypatch):
+    (tmp_path / "m.gguf").write_bytes(b"GGUF")
+    monkeypatch.setitem(sys.modules, "xllamacpp", None)
+    with pytest.raises(UsageError, match=r"pip install 'veridical\[llamacpp\]'"):
+        LlamaCpp(tmp_path / "m.gguf")
+
+
+def test_the_identity_is_the_files_content(tmp_path):
+    pytest.importorskip("xllamacpp")
+    one, copy, other = (tmp_path / name / "m.gguf" for name in ("one", "copy", "other"))
+    for path, content in ((one, b"GGUF a"), (copy, b"GGUF a"), (other, b"GGUF b")):
+        path.parent.mkdir()
+        path.write_bytes(content)
+    assert LlamaCpp(one).identity == LlamaCpp(copy).identity != LlamaCpp(other).identity
+    assert LlamaCpp(one).name.startswith("llamacpp/m@")
+    assert LlamaCpp(one).name != LlamaCpp(other).name
+    assert LlamaCpp(one, n_ctx=100).identity != LlamaCpp(one).identity
+    with pytest.raises(UsageError):
+        LlamaCpp(one, n_ctx=0)
+
+
+async def test_a_file_that_cannot_be_loaded_stops_the_run(tmp_path):
+    pytest.importorskip("xllamacpp")
+    (tmp_path / "m.gguf").write_bytes(b"GGUF" + bytes(100))
+    model = LlamaCpp(tmp_path / "m.gguf")
+    with pytest.raises(FatalError, match="cannot load"):
+        await model.chat(ask("q"))
+    await model.close()
+
+
+class Engine:
+    """Stands in for the server inside: notes what it was given and says what it is told."""
+
+    def __init__(self, said):
+        self.said, self.bodies = said, []
+
+    def handle_chat_completions(self, body):
+        self.bodies.append(body)
+        return self.said
+
+
+async def test_the_request_in_llamacpps_words(tmp_path):
+    pytest.importorskip("xllamacpp")
+    (tmp_path / "m.gguf").write_bytes(b"GGUF")
+    model = LlamaCpp(tmp_path / "m.gguf")
+    model._server = Engine({"choices": [{"message": {"content": "True"}, "finish_reason": "stop"}], "model": "/a/path"})
+    schema = {"type": "object"}
+    settings = {"temperature": 0.5, "top_p": 0.9, "seed": 3, "sample": 2, "stop": ("\n",), "top_logprobs": 5}
+    reply = await model.chat(ask("q", max_tokens=7, json_schema=schema, **settings))
+    body = model._server.bodies[0]
+    assert (body["max_tokens"], body["temperature"], body["top_p"], body["seed"]) == (7, 0.5, 0.9, 5)
+    assert (body["stop"], body["logprobs"], body["top_logprobs"]) == (["\n"], True, 5)
+    assert body["response_format"]["json_schema"]["schema"] == schema
+    assert reply.model == model.name  # not the file's path
+    await model.close()
+
+
+# With it
+
+
+@pytest.mark.slow
+async def test_probabilities_repeat_whatever_was_asked_before(model):
+    def judge(n: int) -> ChatRequest:
+        return ask(f"The number {n} is even. True or False?", max_tokens=2, top_logprobs=10)
+
+    alone = await model.chat(judge(4))
+    assert alone.logprobs
+    assert alone.finish_reason in ("stop", "length")
+    assert alone.prompt_tokens > 10
+    assert len(alone.logprobs[0].top) == 10
+    await model.chat(judge(7))
+    assert (await model.chat(judge(4))).logprobs == alone.logprobs
+    probability = label_probability(alone, ("True",), ("False",))
+    assert probability is None or 0.0 <= probability <= 1.0
+    assert any(name.strip() in ("True", "False") for name, _ in alone.logprobs[0].top)
+
+
+@pytest.mark.slow
+async def test_seed_stop_schema_and_window(model):
+    seeded = ask("Name a town.", temperature=1.0, seed=7, max_tokens=12)
+    first = await model.chat(seeded)
+    assert (await model.chat(seeded)).text == first.text
+    assert (await model.chat(ask("Name a town.", temperature=1.0, seed=7, sample=1, max_tokens=12))).text != first.text
+
+    schema = {
+        "type": "object",
+        "properties": {"answer": {"type": "string", "enum": ["yes", "no"]}},
+        "required": ["answer"],
+        "additionalProperties": False,
+    }
+    answer = json.loads((await model.chat(ask("Is the sea salty?", json_schema=schema, max_tokens=40))).text)
+    assert answer["answer"] in ("yes", "no")
+    with pytest.raises(ModelError, match="refuses the request"):
+        await model.chat(ask("q", json_schema={"type": "nonsense"}))
+
+    with pytest.raises(ModelError, match="context"):  # E5: before any answer
+        await model.chat(ask("word " * 400, max_tokens=2))
+    assert (await model.chat(ask("Say hello.", max_tokens=8))).text  # and the next one is well
+
+
+@pytest.mark.slow
+async def test_the_event_loop_runs_on_and_a_cancelled_call_blocks_nobody(model):
+    ticks = 0
+
+    async def tick() -> None:
+        nonlocal ticks
+        while True:
+            ticks += 1
+            await asyncio.sleep(0.005)
+
+    ticking = asyncio.create_task(tick())
+    calls = [asyncio.create_task(model.chat(ask(f"Say {n}.", max_tokens=8))) for n in range(3)]
+    await asyncio.sleep(0.05)
+    calls[1].cancel()
+    outcomes = await asyncio.gather(*calls, return_exceptions=True)
+    ticking.cancel()
+    assert ticks > 10
+    assert isinstance(outcomes[1], asyncio.CancelledError)
+    assert outcomes[0].text and outcomes[2].text
+
+
+@pytest.mark.slow
+def test_nothing_is_written_to_the_terminal_and_the_process_ends():
+    script = (
+        "import asyncio, sys\n"
+        "from veridical.models.base import ChatRequest, Message\n"
+        "from veridical.models.llamacpp import LlamaCpp\n"
+        "async def main():\n"
+        "    model = LlamaCpp(sys.argv[1], n_ctx=128, threads=1)\n"
+        "    await model.chat(ChatRequest(messages=(Message(role='user', content='Hi'),), max_tokens=2))\n"
+        "    await model.close()\n"
+        "    await model.close()\n"
+        "asyncio.run(main())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(smollm2())], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_threads_default_to_what_the_process_may_use(monkeypatch):
+    assert llamacpp._processors() == 1
+    monkeypatch.setenv("OMP_NUM_THREADS", "many")
+    assert llamacpp._processors() >= 1
