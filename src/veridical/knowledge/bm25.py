@@ -9,6 +9,7 @@ match counts for something. A word that the query repeats counts once.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections import Counter
 from collections.abc import Sequence
@@ -27,7 +28,7 @@ def rank(query: str, passages: Sequence[str], k: int) -> list[tuple[int, float]]
 
     Passages without a matching word come last with score 0; blank ones never. Statistics are those of `passages`.
     """
-    return Index(passages).rank(query, k)
+    return _index(tuple(passages)).rank(query, k)
 
 
 def terms(text: str) -> list[str]:
@@ -45,6 +46,12 @@ def stem(word: str) -> str:
     if word.endswith("es"):
         return word[:-1] if not word.endswith(("aes", "ees", "oes")) else word
     return word[:-1]
+
+
+@functools.lru_cache(maxsize=64)
+def _index(passages: tuple[str, ...]) -> Index:
+    """Kept: all facts of a generation ask for the same page, all sentences for the same demonstrations."""
+    return Index(passages)
 
 
 @dataclass(frozen=True)
