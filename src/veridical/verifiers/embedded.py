@@ -24,7 +24,7 @@ from .reading import Unit, Word, read
 WEAK = (
     "Weak judge: it compares words, numbers and names and does not read. Balanced accuracy (chance .50) is .72 on "
     "Factcheck-Bench, .77 on WiCE pages, .68 on WikiBio sentences and .58 on Fool Me Twice; of claims that their "
-    "evidence refutes it calls 28 % (Factcheck-Bench) to 52 % (Fool Me Twice, retrieved sentences) supported."
+    "evidence refutes it calls 32 % (Factcheck-Bench) to 53 % (Fool Me Twice, retrieved sentences) supported."
 )
 """What must be printed with every score of this judge; the figures are those of experiments/judge/README.md."""
 

@@ -66,6 +66,9 @@ FEATURES: dict[str, tuple[str, int]] = {
 _SOFT = 0.7
 """What a word counts that is found only by its first five letters ("director" for "directed")."""
 
+_MOST_NUMBERS = 32
+"""Numbers of a claim whose neighbours are compared; more are no fact, and each costs a walk through the window."""
+
 
 @dataclass(frozen=True)
 class Claim:
@@ -266,7 +269,7 @@ def _numbers(claim: Claim, window: Sequence[Place], places: Sequence[Place]) -> 
     absent = claimed.keys() - near
     nowhere = claimed.keys() - everything
     rivals = {_kind(number) for number in near - claimed.keys()}
-    contexts = [_context(claim, number, window) for number in claimed if number in near]
+    contexts = [_context(claim, number, window) for number in list(claimed)[:_MOST_NUMBERS] if number in near]
     values = [
         float(min(len(claimed), 4)),
         float(min(len(claimed.keys() - first), 4)),
@@ -335,7 +338,7 @@ def _negation(claim: Claim, window: Sequence[Place]) -> tuple[list[float], tuple
         (
             (word, other, place.passage)
             for word in unit.words
-            if word.stem in OPPOSITES and word.stem not in order
+            if word.stem not in order and not (OPPOSITES.get(word.stem, frozenset()) - claimed).isdisjoint(order)
             for place in window
             for other in place.unit.words
             if other.stem in OPPOSITES[word.stem] and other.stem not in claimed
