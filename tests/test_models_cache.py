@@ -299,6 +299,29 @@ def test_f51_two_processes_on_one_file_keep_the_union(tmp_path):
     assert contents(path) == {str(n) for n in range(500)}
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_many_processes_may_make_the_file_at_once(tmp_path):
+    for turn in range(10):
+        path = tmp_path / f"{turn}.sqlite"
+        start, go = os.pipe()
+        children = []
+        for _ in range(6):
+            children.append(os.fork())
+            if children[-1] == 0:
+                status = 1
+                try:
+                    os.close(go)
+                    os.read(start, 1)  # until all are there
+                    CallStore(path).close()
+                    status = 0
+                finally:
+                    os._exit(status)
+        os.close(go)
+        os.close(start)
+        assert [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children] == [0] * 6
+        filled(path)
+
+
 async def test_two_processes_give_one_answer_to_one_question(tmp_path):
     here, there = CallStore(tmp_path / "c.sqlite"), CallStore(tmp_path / "c.sqlite")
     slow, fast = Cached(Scripted("slow", delay=0.02), here), Cached(Scripted("fast"), there)
