@@ -248,6 +248,19 @@ async def test_a_cancelled_waiter_disturbs_nobody_and_its_reply_is_kept(store):
     assert stored(store) == 2
 
 
+async def test_draining_waits_for_replies_that_are_being_paid_for(store):
+    cached = Cached(Scripted("True", delay=0.02), store)
+    lonely = asyncio.create_task(cached.chat(ask("q")))
+    await asyncio.sleep(0)
+    lonely.cancel()
+    await asyncio.gather(lonely, return_exceptions=True)
+    await store.drain(0.001)
+    assert stored(store) == 0
+    await store.drain(10)
+    assert stored(store) == 1
+    await store.drain(10)  # nothing under way
+
+
 async def test_an_error_reaches_every_waiter_and_the_next_asks_again(store):
     model = Scripted([ModelError("busy"), "True"], delay=0.01)
     cached = Cached(model, store)

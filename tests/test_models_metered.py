@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from veridical.errors import BudgetSpent, ModelError, UsageError
+from veridical.errors import BudgetSpent, FatalError, ModelError, UsageError
 from veridical.models.base import ChatReply, ChatRequest, Message
 from veridical.models.cache import Cached, CallStore
 from veridical.models.metered import Budget, Counted, Paid, Price, measure
 from veridical.models.scripted import Scripted
-from veridical.models.wire import OutOfBudget
+from veridical.models.wire import OutOfBudget, Unusable
 from veridical.types import Usage
 
 
@@ -140,12 +140,35 @@ async def test_failed_calls_give_back_their_reservation():
     assert (budget.calls, budget.spent) == (1, 0.05)
 
 
-async def test_an_answer_that_was_all_reasoning_is_paid_for():
+@pytest.mark.parametrize(
+    "error",
+    [
+        OutOfBudget("no answer (budget)", spent=costing(0.2), reasoned=True),
+        Unusable("refused: finish_reason 'content_filter'", spent=costing(0.2)),
+    ],
+    ids=["all reasoning", "refused"],
+)
+async def test_a_reply_that_is_no_answer_is_paid_for(error):
     budget = Budget()
-    error = OutOfBudget("no answer (budget)", spent=costing(0.2), reasoned=True)
-    with pytest.raises(OutOfBudget):
+    with pytest.raises(Unusable):
         await Paid(Scripted([error]), budget).chat(ask())
     assert (budget.calls, budget.spent) == (1, 0.2)
+
+
+async def test_after_a_stop_no_call_begins_and_those_under_way_end():
+    budget = Budget(max_cost=0.15)
+    client = Scripted(lambda _: costing(0.01), delay=0.01)
+    model = Paid(client, budget, Price(prompt=0.0, completion=10.0))
+    request = ask(max_tokens=2000)
+    under_way, waiting = (asyncio.create_task(model.chat(request)) for _ in range(2))
+    await asyncio.sleep(0)
+    budget.stop()
+    for late in (waiting, model.chat(request)):
+        with pytest.raises(FatalError, match="stopping"):
+            await late
+    assert not under_way.done()
+    assert (await under_way).text == "True"
+    assert (len(client.seen), budget.calls) == (1, 1)
 
 
 async def test_without_a_price_the_dearest_call_so_far_is_assumed():

@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from ..errors import BudgetSpent, FatalError, UsageError
 from ..types import Struct, Usage
 from .base import ChatReply, ChatRequest, LanguageModel
-from .wire import OutOfBudget
+from .wire import Unusable
 
 _MESSAGE_TOKENS = 16
 """More than any chat template puts around a message."""
@@ -109,6 +109,7 @@ class Budget:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     stopped: bool = False
+    """No further call may begin."""
     _reserved: dict[int, float] = dataclasses.field(default_factory=dict, init=False, repr=False)
     _waiting: list[asyncio.Future[None]] = dataclasses.field(default_factory=list, init=False, repr=False)
     _number: int = dataclasses.field(default=0, init=False, repr=False)
@@ -120,12 +121,14 @@ class Budget:
     async def reserve(self, worst: float) -> int:
         """Set `worst` aside for one call; returns the number to `settle` it by.
 
-        Raises `BudgetSpent` if that could exceed `max_cost`, `FatalError` after `stop`. While other calls are under way it waits for them first,
-        since most cost less than was set aside for them.
+        Raises `BudgetSpent` if that could exceed `max_cost`, `FatalError` after `stop`. While other calls are under way
+        it waits for them first, since most cost less than was set aside for them.
         """
-        if self.stopped:
-            raise FatalError("the run is stopping")
-        while self.max_cost is not None and self.spent + sum(self._reserved.values()) + worst > self.max_cost:
+        while (
+            not self.stopped
+            and self.max_cost is not None
+            and self.spent + sum(self._reserved.values()) + worst > self.max_cost
+        ):
             if not self._reserved:
                 raise BudgetSpent(
                     f"the next call may cost ${worst:.4f}; ${self.spent:.4f} of ${self.max_cost:.4f} are spent"
@@ -133,6 +136,8 @@ class Budget:
             turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.append(turn)
             await turn
+        if self.stopped:
+            raise FatalError("the run is stopping")
         self._number += 1
         self._reserved[self._number] = worst
         return self._number
@@ -140,6 +145,7 @@ class Budget:
     def stop(self) -> None:
         """Let no further call begin; those under way may end."""
         self.stopped = True
+        self._wake()
 
     def settle(self, number: int, reply: ChatReply | None) -> None:
         """End a reservation and book what the call cost; None = it was not answered."""
@@ -149,6 +155,10 @@ class Budget:
             self.spent += reply.cost
             self.prompt_tokens += reply.prompt_tokens
             self.completion_tokens += reply.completion_tokens
+        self._wake()
+
+    def _wake(self) -> None:
+        """Let all who wait look again."""
         waiting, self._waiting = self._waiting, []
         for turn in waiting:
             if not turn.done():
@@ -183,7 +193,7 @@ class Paid:
         try:
             paid = await self.inner.chat(request)
             return paid
-        except OutOfBudget as error:  # no answer, yet billed
+        except Unusable as error:  # no answer, yet billed
             paid = error.spent
             raise
         finally:
