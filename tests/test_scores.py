@@ -83,6 +83,8 @@ def test_c3_a_metric_that_gives_nan_is_counted_never_averaged():
     found = score([report("S", id=value) for value in ("0.8", "nan", "0.6")], Broken())
     assert found.value == pytest.approx(0.7)
     assert (found.scored, found.n, found.unscored, found.bounds) == (2, 3, {"metric:nan": 1}, None)
+    assert score([report("S", id="0.8")], Broken()).bounds == (0.8, 0.8)
+    assert score([report("SU", id="0.8")], Broken()).bounds is None
 
 
 def test_c4_both_ways_to_count_a_refusal():
@@ -146,6 +148,11 @@ def test_the_interval_resamples_prompts():
 def test_one_instruction_for_many_topics_is_many_prompts():
     made = [report("S" * n + "N", id=str(n), prompt="Tell me a bio.", topic=str(n)) for n in range(30)]
     assert score(made, PLAIN).low is not None
+
+
+def test_many_answers_to_one_prompt_have_no_interval_and_say_why():
+    found = score(many("SN", "S", "N", prompt="the same"), PLAIN)
+    assert found.low is None and "all are answers to one prompt" in found.rule
 
 
 def test_small_samples_say_so():

@@ -125,7 +125,7 @@ def recall_at_k(supported: int, k: int) -> float:
 
 @dataclass(frozen=True)
 class Macro:
-    """Base of all metrics here: the value of a run is the mean over its generations."""
+    """Base of all metrics here (see `Metric`): the value of a run is the mean over its generations."""
 
     repeats: bool = False
     """Count merged copies of a fact again."""
@@ -139,6 +139,16 @@ class Macro:
         k = f"@{vars(self)['k']}" if "k" in vars(self) else ""
         inside = ",".join(option for option in options if option)
         return f"{self._word}{k}({inside})" if inside else f"{self._word}{k}"
+
+    @property
+    def rule(self) -> str:
+        raise NotImplementedError
+
+    def of(self, report: Report) -> float | None:
+        raise NotImplementedError
+
+    def bounds(self, report: Report) -> tuple[float, float] | None:
+        raise NotImplementedError
 
     @property
     def _word(self) -> str:
@@ -342,7 +352,7 @@ SPELLINGS = ("factscore(gamma=10)", "precision", "precision(decided)", "f1@64", 
 _SPELLING = re.compile(r"([a-z_]+[0-9]?)(?:@([0-9]{1,9}))?(?:\(([^()]*)\))?")
 
 
-def parse(spelling: str) -> Any:
+def parse(spelling: str) -> Macro:
     """The metric of that spelling; `parse(spelling).name` spells it in full. Raises UsageError that lists them all."""
     match = _SPELLING.fullmatch(re.sub(r"\s", "", spelling).lower())
     made = _METRICS.get(match[1]) if match else None

@@ -195,8 +195,9 @@ class _Collector:
             self.values.append(found)
             self.tasks.append(number)
             self.facts += len(report.facts)
-            self.unjudged.update(_unjudged(report))
-            self._bound(self.metric.bounds(report) or (found, found))
+            unjudged = _unjudged(report)
+            self.unjudged.update(unjudged)
+            self._bound(self.metric.bounds(report) or (None if unjudged else (found, found)))
         elif found == NO_CLAIMS:
             self.no_claims += 1
         elif found != ABSTAINED:
@@ -243,7 +244,9 @@ class _Collector:
         elif self.abstained and self.policy.abstentions == "zero":
             parts.append("abstentions count 0")
         prompts = len(set(self.tasks))
-        if 1 < prompts < FEW:
+        if prompts == 1 < len(self.values):
+            parts.append("no interval, since all are answers to one prompt")
+        elif 1 < prompts < FEW:
             parts.append(f"an interval from only {prompts} prompts is too narrow")
         return "; ".join(parts)
 

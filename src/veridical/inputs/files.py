@@ -87,6 +87,9 @@ def _seekable(stream: io.BufferedReader) -> IO[bytes]:
 
 
 def _text(stream: io.BufferedReader, name: str, columns: frozenset[str]) -> Iterator[Record]:
+    if stream.peek(1).removeprefix(_BOM).lstrip()[:1] == b"[":  # may be one line that is larger than memory
+        yield from _array(stream.read(_CHUNK).removeprefix(_BOM), stream, name, 1)
+        return
     number, first = 0, b""
     for number, first in enumerate(stream, 1):
         first = first.removeprefix(_BOM) if number == 1 else first
