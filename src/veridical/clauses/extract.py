@@ -1,0 +1,289 @@
+"""From a parsed sentence to its facts: one for each clause, member of a coordination, and adjunct."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from .notes import notes
+from .phrases import Aside, Phrases, cross, is_adjunct
+from .tree import Part, Tokens, Tree, copula
+
+Fact = tuple[Part, ...]
+Subject = tuple[Part, ...]
+
+MOST = 64
+"""Facts of one sentence."""
+PAIRS = 4
+"""Up to so many, each member of the core is said with each adjunct; beyond, all members with the first adjunct only."""
+_SUBJECTS = ("nsubj", "nsubjpass", "csubj", "csubjpass", "expl")
+_OBJECTS = ("dobj", "attr", "acomp", "oprd", "dative", "ccomp", "xcomp", "pobj", "pcomp")
+_RELATIVE = ("WDT", "WP")
+_DISCOURSE = frozenset({
+    "also", "additionally", "furthermore", "moreover", "however", "therefore", "thus", "overall", "then",
+})  # fmt: skip
+_CONDITIONS = frozenset(["if", "unless", "whether", "so", "lest"])
+
+
+@dataclass
+class Extraction:
+    """One pass over one tree."""
+
+    tree: Tree
+    people: bool = False
+    """The text is about people: two dates in brackets after a name are a life."""
+    facts: list[Fact] = field(default_factory=list)
+    phrases: Phrases = field(init=False)
+    _read: set[int] = field(default_factory=set)
+    """Verbs whose clause was read, and asides that were told."""
+    _subjects: dict[int, Sequence[Subject]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.phrases = Phrases(self.tree)
+
+    def run(self) -> list[Fact]:
+        for root in self.tree.roots:
+            if any(c.isalnum() for c in self.tree.words[root]):
+                self._clause(root, [])
+        first, last = notes(self.tree, self.phrases, people=self.people)
+        return list(dict.fromkeys([*first, *self.facts, *last, *self._titles()]))[:MOST]
+
+    def _clause(self, verb: int, given: Sequence[Subject], *, aux: Tokens = frozenset(), gap: Part = "") -> None:
+        """`given` are the subjects where the clause has none of its own; `gap` is what its relative pronoun means."""
+        if verb in self._read:
+            return
+        self._read.add(verb)
+        tree = self.tree
+        own = self._own_subjects(verb)
+        subjects: list[Subject] = [(reading,) for child in own for reading in self.phrases.read(child)] or list(given)
+        if not subjects and not tree.tags[verb].startswith(("V", "MD")):
+            self._fragment(verb)
+            return
+        self._subjects[verb] = subjects
+        for child in tree.kids(verb, "attr"):
+            self._origins(child, subjects, frozenset([verb, *tree.kids(verb, "aux", "neg")]))
+        group, objects, adjuncts = self._predicate(verb)
+        if not objects and not adjuncts:
+            objects = self._lent(verb)
+        if aux and not tree.kids(verb, "aux", "auxpass"):
+            group |= aux
+        past = self._past(group)
+        self._say(subjects, group, objects, adjuncts, gap)
+        self._tell_asides(past)
+        self._joined(verb, subjects, group, frozenset(tree.kids(verb, "aux", "auxpass")) or aux)
+        for other in tree.kids(verb, "advcl", "parataxis"):
+            self._adverbial(other, subjects, past)
+
+    def _own_subjects(self, verb: int) -> list[int]:
+        return [child for child in self.tree.kids(verb, *_SUBJECTS) if self.tree.tags[child] not in _RELATIVE]
+
+    def _predicate(self, verb: int) -> tuple[Tokens, list[list[Tokens]], list[int]]:
+        """The verb with its helpers, the readings of each object, the nodes of the adjuncts."""
+        tree = self.tree
+        group: set[int] = {verb}
+        objects: list[list[Tokens]] = []
+        adjuncts: list[int] = []
+        for child in tree.children[verb]:
+            dep = tree.deps[child]
+            if dep in ("aux", "auxpass", "neg", "prt") or (
+                dep == "advmod" and tree.low(child) not in _DISCOURSE and not tree.tags[child].startswith("W")
+            ):
+                group |= tree.below(child)
+            elif tree.tags[child] in _RELATIVE or (dep == "prep" and self._asks(child)):
+                continue
+            elif dep in _OBJECTS:
+                objects.append(self.phrases.read(child, adjuncts))
+            elif is_adjunct(tree, child) or dep in ("prep", "agent", "npadvmod"):
+                adjuncts.append(child)
+        return frozenset(group), objects, adjuncts
+
+    def _asks(self, node: int) -> bool:
+        """ "for which", "whose": belongs to a relative clause."""
+        return any(self.tree.tags[child].startswith("W") for child in self.tree.children[node])
+
+    def _lent(self, verb: int) -> list[list[Tokens]]:
+        """The objects of the verb that is joined to this one: "wrote and directed the film"."""
+        tree = self.tree
+        other = next(iter(tree.kids(verb, "conj")), None)
+        if other is None or not tree.kids(verb, "cc") or not tree.tags[other].startswith("V"):
+            return []
+        return [] if tree.kids(other, "mark", *_SUBJECTS) else self._predicate(other)[1]
+
+    def _say(
+        self, subjects: Sequence[Subject], group: Tokens, objects: list[list[Tokens]], adjuncts: list[int], gap: Part
+    ) -> None:
+        cores: list[Tokens] = [group]
+        for alternatives in objects:
+            cores = cross(cores, alternatives)
+        extras = self._extras(adjuncts) or [frozenset[int]()]
+        pairs = [(subject, core) for core in cores for subject in subjects or [()]]
+        for place, extra in enumerate(extras):
+            said = pairs if place == 0 or len(pairs) * len(extras) <= PAIRS else pairs[:1]
+            self.facts += [self._fact(subject, core, extra, min(group), gap) for subject, core in said]
+
+    def _extras(self, adjuncts: Sequence[int]) -> list[Tokens]:
+        """What can be said further of a clause, each by itself; "when …" only where there is nothing else."""
+        tree = self.tree
+        extras: list[Tokens] = []
+        when: list[Tokens] = []
+        queue = list(adjuncts)
+        while queue:
+            node = queue.pop(0)
+            if tree.deps[node] == "advcl" and not self._stays(node):
+                if any(tree.low(child) == "when" for child in tree.kids(node, "advmod", "mark")):
+                    when.append(tree.below(node))
+            elif tree.low(node) == "from" and queue and tree.low(queue[0]) in ("to", "until"):
+                extras.append(tree.below(node) | tree.below(queue.pop(0)))
+            elif tree.low(node) == "from" and any(tree.low(child) == "to" for child in tree.kids(node, "prep")):
+                extras.append(tree.below(node))
+            elif self._stands_alone(node):
+                extras += self.phrases.read(node, queue)
+            else:
+                extras += self.phrases.read(node)
+        return extras or when
+
+    def _stands_alone(self, adjunct: int) -> bool:
+        """Its noun is a name or has an article or possessive, so that it may go without what follows it.
+
+        Not so "on loan from X", "in addition to Y".
+        """
+        tree = self.tree
+        nouns = tree.kids(adjunct, "pobj")
+        return bool(nouns) and all(
+            tree.tags[noun].startswith("NNP") or tree.tags[noun] == "CD" or tree.kids(noun, "det", "poss", "nummod")
+            for noun in nouns
+        )
+
+    def _fact(self, subject: Subject, core: Tokens, extra: Tokens, start: int, gap: Part) -> Fact:
+        """Subject, then the predicate in text order; what stood before the subject goes last."""
+        first = subject[0] if subject else ""
+        before = min(first) if not isinstance(first, str) and first and max(first) < start else start
+        fronted = frozenset(index for index in core | extra if index < before)
+        if gap:
+            return (*subject, core - fronted, gap, *([extra] if extra else []))
+        if extra and not fronted and min(extra) < start:
+            fronted = extra
+        return (*subject, (core | extra) - fronted, *([fronted] if fronted else []))
+
+    def _stays(self, adverbial: int) -> bool:
+        """An adverbial clause that cannot be said by itself: a condition or a purpose."""
+        tree = self.tree
+        if any(tree.low(child) in _CONDITIONS for child in tree.kids(adverbial, "mark")):
+            return True
+        return any(tree.low(child) == "to" for child in tree.kids(adverbial, "aux"))
+
+    def _joined(self, verb: int, subjects: Sequence[Subject], group: Tokens, helpers: Tokens) -> None:
+        """The clauses joined to this one; a noun joined to a verb is a further object of it."""
+        tree = self.tree
+        for other in tree.kids(verb, "conj"):
+            noun = tree.tags[verb].startswith("V") and tree.tags[other].startswith("N")
+            if noun and subjects and not self._own_subjects(other):
+                self._read.add(other)
+                adjuncts: list[int] = []
+                self._say(subjects, group, [self.phrases.read(other, adjuncts)], adjuncts, "")
+            else:
+                shares = tree.tags[other] == tree.tags[verb] and tree.tags[other] in ("VBN", "VBG", "VB")
+                self._clause(other, subjects, aux=helpers if shares else frozenset())
+
+    def _adverbial(self, node: int, subjects: Sequence[Subject], past: bool) -> None:
+        tree = self.tree
+        if self._stays(node):
+            return
+        bare = not tree.kids(node, "aux", "auxpass", *_SUBJECTS) and tree.tags[node] in ("VBN", "VBG", "VBD", "JJ")
+        self._clause(node, [(*subject, copula(past)) for subject in subjects] if bare else subjects)
+
+    def _tell_asides(self, past: bool) -> None:
+        """What is said beside the clause of its phrases."""
+        tree = self.tree
+        while waiting := [aside for node, aside in self.phrases.asides.items() if node not in self._read]:
+            aside = waiting[0]
+            verb = copula(past, tree.tags[aside.about] in ("NNS", "NNPS"))
+            about = self._about(aside)
+            if aside.kind == "appos":
+                self._read.add(aside.node)
+                self._apposition(aside, about, verb)
+            elif aside.kind == "acl":
+                self._clause(aside.node, [(*subject, verb) for subject in about])
+            else:
+                self._clause(aside.node, about, gap=self._gap(aside.node, about))
+
+    def _about(self, aside: Aside) -> Sequence[Subject]:
+        """What an aside is about. Of "a painter" in "X was a painter": about X."""
+        at = aside.about
+        while self.tree.deps[at] in ("conj", "appos") and self.tree.heads[at] != at:
+            at = self.tree.heads[at]
+        if self.tree.deps[at] == "attr" and self._subjects.get(self.tree.heads[at]):
+            return self._subjects[self.tree.heads[at]]
+        return [(self.phrases.single(aside.about) - self.tree.below(aside.node),)]
+
+    def _apposition(self, aside: Aside, about: Sequence[Subject], verb: str) -> None:
+        """ "X, a painter" is a painter; "Durban, South Africa" is in South Africa."""
+        tree = self.tree
+        place = all(tree.tags[at].startswith("NNP") for at in (aside.node, aside.about))
+        place = place and not tree.kids(aside.node, "det", "poss")
+        self._origins(aside.node, about, verb)
+        adjuncts: list[int] = []
+        for reading in self.phrases.read(aside.node, adjuncts):
+            self.facts += [(*subject, "is in" if place else verb, reading) for subject in about]
+        for extra in self._extras(adjuncts):
+            self.facts += [(*subject, verb, extra) for subject in about]
+
+    def _gap(self, verb: int, about: Sequence[Subject]) -> Part:
+        """The antecedent where it is the object of the relative clause: "the film (that) he directed"."""
+        tree = self.tree
+        if not self._own_subjects(verb) or not about:
+            return ""
+        objects = tree.kids(verb, *_OBJECTS)
+        asked = any(tree.tags[child] in _RELATIVE for child in objects)
+        placed = any(tree.tags[child].startswith("W") or self._asks(child) for child in tree.children[verb])
+        return about[0][0] if asked or not (objects or placed) else ""
+
+    def _origins(self, noun: int, subjects: Sequence[Subject], verb: Part) -> None:
+        """Of "an American actor", "is American" is a claim of its own."""
+        tree = self.tree
+        for at in [noun, *tree.kids(noun, "conj")]:
+            for adjective in tree.kids(at, "amod", "compound", "nmod"):
+                if self._is_origin(adjective):
+                    self.phrases.apart.add(adjective)
+                    self.facts += [(*subject, verb, tree.below(adjective)) for subject in subjects]
+
+    def _is_origin(self, at: int) -> bool:
+        """A capitalised adjective, also where the tagger takes it for a name."""
+        tree = self.tree
+        word = tree.words[at]
+        if not all(tree.words[index][:1].isupper() for index in tree.below(at)):
+            return False
+        if tree.tags[at] == "JJ" and tree.deps[at] == "amod":
+            return True
+        common = tree.tags[tree.heads[at]] in ("NN", "NNS")
+        return (
+            common and tree.tags[at] in ("JJ", "NNP") and (tree.tags[at] == "JJ" or word.endswith(("an", "ese", "ish")))
+        )
+
+    def _titles(self) -> list[Fact]:
+        """ "actor Eric Winter": Eric Winter is an actor."""
+        tree = self.tree
+        verb = copula("VBD" in tree.tags)
+        found: list[Fact] = []
+        for at, tag in enumerate(tree.tags):
+            head = tree.heads[at]
+            if tree.deps[at] != "compound" or tag != "NN" or not tree.tags[head].startswith("NNP"):
+                continue
+            if not tree.kids(head, "det", "poss") and tree.low(at) == tree.words[at]:
+                names = [one for one in tree.kids(head, "compound") if one > at and tree.tags[one].startswith("NNP")]
+                found.append((frozenset([*names, head]), verb, tree.below(at)))
+        return found
+
+    def _past(self, group: Tokens) -> bool:
+        tags = {self.tree.tags[index] for index in group}
+        return "VBD" in tags or ("VBN" in tags and not tags & {"VBZ", "VBP"})
+
+    def _fragment(self, node: int) -> None:
+        """A sentence without a verb."""
+        self.facts += [(reading,) for reading in self.phrases.read(node)]
+        self._tell_asides(past=False)
+
+
+def extract(tree: Tree, *, people: bool = False) -> list[Fact]:
+    """The facts of a sentence, no more than `MOST`; empty where there is nothing to say. See `Extraction.people`."""
+    return Extraction(tree, people).run()

@@ -1,0 +1,144 @@
+"""From the text of a sentence to its `Tree`: what disturbs the parser is taken out before and put back after.
+
+A quoted title becomes one token, a bracket becomes a note on the token before it, citation marks go.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .model import LOCK, load
+from .repair import Draft
+from .tree import Tree
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+    from spacy.tokens import Doc
+
+LONGEST = 120
+"""Tokens of a sentence that are parsed; its cost stays bounded, and no sane sentence is longer."""
+WIDEST = 4000
+"""Code points of a sentence that are split into tokens."""
+_CITATION = re.compile(r"\s?\[\d{1,4}\]")
+_BRACKET = re.compile(r"\s?[(]([^()]{1,200})[)]")
+_TITLE = re.compile(r"[\"“]([\w'’#¡¿][^\"“”]{0,80}?)([,.]?)[\"”]")
+_DATED = re.compile(
+    r"\b([A-Z0-9][\w'’:&.-]{0,30}(?: (?:[A-Z0-9][\w'’:&.-]{0,30}|of|the|and|in|for|a|to|with|on|vs)){0,10})"
+    r"(?= ?[(](?:1\d|20)\d\d\b)"
+)
+"""A name or title before a year in brackets."""
+_PIECE = re.compile("\x02(\\d+)\x03|[^\x02]+")
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The words that the parser sees, those that are written, and what was in brackets after which."""
+
+    shown: list[str]
+    words: list[str]
+    spaces: list[bool]
+    notes: dict[int, str]
+    uncut: list[str]
+    """What was not even looked at."""
+
+
+def prepare(text: str, nlp: Language) -> Prepared:
+    uncut = [text[at : at + WIDEST] for at in range(WIDEST, len(text), WIDEST)]
+    text = text[:WIDEST]
+    text = _CITATION.sub("", text.replace("\x02", " ").replace("\x03", " "))
+    text = re.sub(r"\s+", " ", text).strip().lstrip("-*•# ")
+    held: list[tuple[str, str]] = []
+
+    def hold_title(found: re.Match[str]) -> str:
+        title, mark = found.groups()
+        if not (title[:1].isupper() or title[:1].isdigit() or title[:1] in "¡¿#") or len(title.split()) > 12:
+            return found.group()
+        held.append(("title", f'"{title}"'))
+        return f"\x02{len(held) - 1}\x03{mark}"
+
+    def hold_bracket(found: re.Match[str]) -> str:
+        held.append(("note", found.group(1)))
+        return f"\x02{len(held) - 1}\x03"
+
+    def hold_dated(found: re.Match[str]) -> str:
+        held.append(("title", found.group()))
+        return f"\x02{len(held) - 1}\x03"
+
+    text = _DATED.sub(hold_dated, text)
+    text = _BRACKET.sub(hold_bracket, text)
+    text = _TITLE.sub(hold_title, text)
+    ready = Prepared([], [], [], {}, uncut)
+    for piece in _PIECE.finditer(text):
+        if piece.group(1) is None:
+            _add_plain(ready, piece.group(), nlp)
+            continue
+        kind, content = held[int(piece.group(1))]
+        content = _PIECE.sub(lambda inner: held[int(inner.group(1))][1] if inner.group(1) else inner.group(), content)
+        if kind == "note":
+            if ready.words:
+                before = len(ready.words) - 1
+                ready.notes[before] = f"{ready.notes[before]}; {content}" if before in ready.notes else content
+            elif content:
+                _add_plain(ready, content, nlp)
+        else:
+            ready.shown.append(_as_word(content))
+            ready.words.append(content)
+            ready.spaces.append(False)
+    return ready
+
+
+def _add_plain(ready: Prepared, text: str, nlp: Language) -> None:
+    if text.startswith(" "):
+        if ready.spaces:
+            ready.spaces[-1] = True
+        text = text[1:]
+    joins = False
+    for token in nlp.make_doc(text):
+        hyphen = token.text == "-" and ready.words and not ready.spaces[-1] and not token.whitespace_
+        if hyphen or joins:
+            ready.shown[-1] += token.text
+            ready.words[-1] += token.text
+            ready.spaces[-1] = bool(token.whitespace_)
+        else:
+            ready.shown.append(token.text)
+            ready.words.append(token.text)
+            ready.spaces.append(bool(token.whitespace_))
+        joins = hyphen
+
+
+def _as_word(title: str) -> str:
+    """What the parser sees of a title: its last word, with a capital."""
+    return re.findall(r"\w+", title)[-1].capitalize()
+
+
+def trees(texts: Sequence[str]) -> list[Tree]:
+    """Parse all in one batch. Thread-safe."""
+    nlp = load()
+    prepared = [prepare(text, nlp) for text in texts]
+    with LOCK:
+        docs = list(nlp.pipe(_docs(prepared, nlp), batch_size=64))
+    return [_tree(ready, doc) for ready, doc in zip(prepared, docs, strict=True)]
+
+
+def _docs(prepared: Sequence[Prepared], nlp: Language) -> Iterator[Doc]:
+    from spacy.tokens import Doc
+
+    for ready in prepared:
+        yield Doc(nlp.vocab, words=ready.shown[:LONGEST], spaces=ready.spaces[:LONGEST])
+
+
+def _tree(ready: Prepared, doc: Doc) -> Tree:
+    size = len(doc)
+    deps, heads = [token.dep_ for token in doc], [token.head.i for token in doc]
+    tags = [token.tag_ for token in doc]
+    Draft(ready.words[:size], tags, deps, heads).repair()
+    rest = [_plain(ready, start) for start in range(size, len(ready.words), LONGEST)]
+    return Tree(ready.words[:size], ready.spaces[:size], tags, deps, heads, ready.notes, [*rest, *ready.uncut])
+
+
+def _plain(ready: Prepared, start: int) -> str:
+    piece = range(start, min(start + LONGEST, len(ready.words)))
+    return "".join(ready.words[i] + (" " if ready.spaces[i] else "") for i in piece).strip()
