@@ -1,9 +1,13 @@
+import re
+from pathlib import Path
+
 import pytest
 
 from veridical.errors import InputError, UsageError
 from veridical.models.metered import Price
 from veridical.models.openai_compatible import OpenAICompatible
 from veridical.models.providers import endpoint, price_of, providers
+from veridical.models.wire import Dialect
 
 
 @pytest.fixture
@@ -167,3 +171,25 @@ def test_faults_in_the_users_file_are_named(own, text, words):
 def test_a_users_file_that_is_not_there(tmp_path):
     with pytest.raises(UsageError, match="No such file"):
         providers({"VERIDICAL_PROVIDERS": str(tmp_path / "none.toml")})
+
+
+def test_every_provider_and_key_is_in_the_docs(tmp_path):
+    text = (Path(__file__).parents[1] / "docs" / "models.md").read_text(encoding="utf-8")
+    for name, provider in providers(nothing(tmp_path)).items():
+        assert f"`{name}/NAME`" in text
+        assert all(f"`{variable}`" in text for variable in provider.key)
+
+
+def test_the_table_of_the_docs_is_read_as_it_stands(own):
+    text = (Path(__file__).parents[1] / "docs" / "models.md").read_text(encoding="utf-8")
+    (table,) = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
+    environ = own(table)
+    mine = endpoint("mine/big", environ | {"MINE_API_KEY": "k"})
+    assert (mine.dialect.json_schema, mine.dialect.context_window, mine.dialect.temperature) == (
+        "guided_json",
+        32768,
+        False,
+    )
+    assert price_of("openai/gpt-4o-mini", environ) == Price(prompt=0.15, completion=0.55)
+    for field in Dialect.__struct_fields__:
+        assert f"`{field}`" in text
