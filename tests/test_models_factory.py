@@ -1,8 +1,11 @@
 import asyncio
+import contextlib
 import subprocess
 import sys
 
 import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
 
 from loopback import Loopback, Request, chat, error, usage
 from packaged import smollm2
@@ -59,6 +62,20 @@ def test_the_order_of_the_wrappers(tmp_path):
 def test_names_that_cannot_be_opened(spec, words):
     with pytest.raises(UsageError, match=words):
         open_model(spec)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@example("llamacpp/~nobody/m.gguf")
+@example("llamacpp/a\0.gguf")
+@given(
+    st.text(max_size=20)
+    | st.text("htps:/#[]@.1a", max_size=20).map("http://{}".format)
+    | st.text(max_size=10).map("llamacpp/{}.gguf".format)
+    | st.text(max_size=10).map("embedded/{}".format)
+)
+def test_any_name_is_a_model_or_a_usage_error(spec):
+    with contextlib.suppress(UsageError):
+        assert open_model(spec).name
 
 
 def test_a_llamacpp_server_is_meant_by_any_other_name():

@@ -1,7 +1,10 @@
+import contextlib
 import re
 from pathlib import Path
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from veridical.errors import InputError, UsageError
 from veridical.models.metered import Price
@@ -61,6 +64,16 @@ def test_an_unknown_provider_lists_the_known_ones(tmp_path):
     for spec in ("gpt-4o", "openai/", ""):
         with pytest.raises(UsageError, match="no model name"):
             endpoint(spec, nothing(tmp_path))
+
+
+@example("http://[#m")
+@given(st.text(max_size=30) | st.text("htps:/#[]@.1a", max_size=20).map("http://{}".format))
+def test_any_name_is_an_endpoint_or_a_usage_error(name):
+    environ = {"HOME": "/nowhere", "OPENAI_API_KEY": "k"}
+    price_of(name, environ)
+    for spec in (name, f"openai/{name}"):
+        with contextlib.suppress(UsageError):
+            assert endpoint(spec, environ).model
 
 
 def test_an_address_with_a_model(tmp_path):
@@ -159,6 +172,11 @@ def test_the_users_file_at_its_usual_place(tmp_path):
         ('[mine]\nbase_url = "http://x/v1"\nlocal = true\ndialect = { temprature = false }', "temprature"),
         ('[mine]\nbase_url = "http://x/v1"\nlocal = true\ndialect = { seed = "no" }', "seed"),
         ('[openai.models."gpt-4o"]\nprice_in = "cheap"', "price_in"),
+        ('[openai.models."gpt-4o"]\nprice_in = -1.0', "price_in must be 0 or more, not -1"),
+        ('[openai.models."gpt-4o"]\nprice_out = nan', "price_out must be 0 or more, not nan"),
+        ("[openai.dialect]\nmax_top_logprobs = -5", "max_top_logprobs"),
+        ("[openai]\nmodels = 3", "models"),
+        ("[openai]\ndialect = []", "dialect"),
     ],
 )
 def test_faults_in_the_users_file_are_named(own, text, words):

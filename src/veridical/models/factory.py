@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from ..errors import UsageError
@@ -75,7 +76,7 @@ def _local_file(spec: str) -> Path | None:
     if provider in _LATER:
         raise UsageError(f"{spec}: {_LATER[provider]} are not in this version")
     if provider == "llamacpp" and name.lower().endswith(".gguf"):
-        return Path(name).expanduser()
+        return Path(os.path.expanduser(name))  # as it is where there is no such user  # noqa: PTH111
     if provider != "embedded" and not (provider == "llamacpp" and name in MODELS):
         return None
     path = locate(packaged(name).name)

@@ -105,8 +105,8 @@ def _check_magic(path: Path) -> None:
     try:
         with path.open("rb") as file:
             head = file.read(len(_MAGIC))
-    except OSError as error:
-        raise UsageError(f"model file {path}: {error.strerror}") from error
+    except (OSError, ValueError) as error:  # ValueError: a character that no path has
+        raise UsageError(f"model file {path}: {getattr(error, 'strerror', None) or error}") from error
     if head != _MAGIC:
         raise UsageError(f"model file {path}: not a GGUF file (it begins with {head!r})")
 

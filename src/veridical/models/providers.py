@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.resources
 import ipaddress
+import math
 import os
 import re
 import tomllib
@@ -119,7 +120,10 @@ def price_of(name: str, environ: Mapping[str, str] = os.environ) -> Price | None
 
 def _by_address(spec: str, environ: Mapping[str, str]) -> Endpoint:
     base_url, _, model = spec.partition("#")
-    host = urlsplit(base_url).hostname
+    try:
+        host = urlsplit(base_url).hostname
+    except ValueError as error:
+        raise UsageError(f"{spec!r} is no address: {error}") from error
     if not model or not host:
         raise UsageError(f"{spec!r}: an address needs the model's name after '#': http://127.0.0.1:8000/v1#name")
     local = _local(host)
@@ -215,11 +219,16 @@ def _provider(name: str, table: dict[str, Any], file: str) -> Provider:
 
 
 _CAN_BE_NONE = ("json_schema", "context_window")
+_AMOUNTS = ("max_top_logprobs", "context_window", "price_in", "price_out")
 
 
 def _converted(fields: dict[str, Any]) -> Dialect:
-    """Raises `msgspec.ValidationError`, for a field that `Dialect` does not have too."""
+    """Raises `msgspec.ValidationError`, also for a field that `Dialect` does not have and for a negative amount."""
     if unknown := sorted(set(fields) - set(Dialect.__struct_fields__)):
         raise msgspec.ValidationError(f"a dialect has no field named {', '.join(unknown)}")
     values = {name: None if value is False and name in _CAN_BE_NONE else value for name, value in fields.items()}
-    return msgspec.convert(values, Dialect)
+    dialect = msgspec.convert(values, Dialect)
+    for name in _AMOUNTS:
+        if not 0 <= (getattr(dialect, name) or 0) < math.inf:
+            raise msgspec.ValidationError(f"{name} must be 0 or more, not {getattr(dialect, name)}")
+    return dialect
