@@ -17,6 +17,7 @@ from .decompose import Decomposer, GivenFacts, LLMDecomposer
 from .errors import UsageError
 from .knowledge.base import Searcher
 from .models.base import LanguageModel
+from .models.embedded import MODELS
 from .pipeline import Method
 from .text.abstention import Abstention, Standard
 from .verify import Gatherer, NoContextVerifier, NoEvidence, Reference, Retrieve, RetrieveVerifier, Verifier
@@ -100,7 +101,11 @@ def method(name: str, parts: Parts) -> Method:
 
 def warning(made: Method) -> str | None:
     """What a user must know of the judge's quality before quoting its score, if it is known to be weak."""
-    return getattr(made.verifier, "warning", None)
+    if words := getattr(made.verifier, "warning", None):
+        return words
+    name = getattr(getattr(made.verifier, "model", None), "name", "")
+    packaged = MODELS.get(name.removeprefix("embedded/")) if name.startswith("embedded/") else None
+    return packaged.note if packaged else None
 
 
 def _judge(parts: Parts, name: str) -> LanguageModel:

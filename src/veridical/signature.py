@@ -13,6 +13,8 @@ import msgspec
 
 from . import __version__
 
+NAMED = frozenset({"model", "searcher", "k", "mode", "fitted", "demonstrations"})
+"""Settings of parts that are spelled out where a signature is printed."""
 Flat = dict[str, str | int | float | bool | None]
 
 
@@ -32,8 +34,12 @@ class Signature:
         return f"{self.fields['name']}:{self.digest}"
 
     def __str__(self) -> str:
-        """`key:value|…|sha:…`, for people: what scores are printed with."""
-        named = {key: value for key, value in self.fields.items() if key != "name" and value not in (None, "")}
+        """`key:value|…|sha:…`, for people: parts, models, knowledge; the digest covers the rest (see `run.json`)."""
+        named = {
+            key: value
+            for key, value in self.fields.items()
+            if key != "name" and value not in (None, False, "") and ("." not in key or key.rpartition(".")[2] in NAMED)
+        }
         parts = [f"method:{self.fields['name']}", *(f"{key}:{value}" for key, value in named.items())]
         return "|".join([*parts, f"sha:{self.digest}"])
 

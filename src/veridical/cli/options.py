@@ -58,7 +58,12 @@ Knowledge = Annotated[
     str | None,
     typer.Option("--knowledge", help="Knowledge source to judge against (default: each input's own reference)."),
 ]
-Facts = Annotated[str, typer.Option("--facts", help="extracted, or given: use the facts in the input.")]
+Facts = Annotated[
+    str,
+    typer.Option(
+        "--facts", help="extracted; given: those in the input; given-model: a model's facts in FActScore files."
+    ),
+]
 Abstain = Annotated[str, typer.Option("--abstain", help="Abstention rule: standard, generic, perplexity, never.")]
 Sentences = Annotated[
     str, typer.Option("--sentences", help="Sentence ends: standard, or published (those of FActScore's own splitter).")
@@ -96,7 +101,7 @@ class Setup:
 
     def __post_init__(self) -> None:
         _one_of("--sentences", self.sentences, ("standard", "published"))
-        _one_of("--facts", self.facts, ("extracted", "given"))
+        _one_of("--facts", self.facts, ("extracted", "given", "given-model"))
         _one_of("--read", self.read, ("auto", "logprobs", "text"))
         _one_of("--demonstrations", self.demonstrations, ("biographies", "general"))
 
@@ -126,7 +131,7 @@ async def opened(
             judge=judge,
             decomposer=decomposer,
             embedded_decomposer=setup.decomposer == EMBEDDED,
-            given_facts=setup.facts == "given",
+            given_facts=setup.facts != "extracted",
             searcher=_searcher(setup.knowledge),
             k=setup.k,
             reading=await _reading(setup.read, judge),

@@ -20,7 +20,7 @@ from ..metrics import parse
 from ..models.cache import CallStore
 from ..models.metered import Budget
 from ..run import run
-from ..scores import scores
+from ..scores import scores, unscored
 from ..types import Score
 from . import show
 from .options import (
@@ -96,25 +96,29 @@ def score(
         parse(spelling)
     folder = RunFolder(out)
     out.mkdir(parents=True, exist_ok=True)
-    source = Source(_spooled(generations, folder), on_error, sample_size, seed)
+    source = Source(_spooled(generations, folder), on_error, sample_size, seed, facts)
     budget = Budget(max_cost=max_cost)
     made = asyncio.run(_run(source, setup, folder, budget, cache, fresh=fresh, log=log))
     results = scores(
         folder.reports(), [parse(spelling) for spelling in spellings], seed=seed, signature=str(made.signature)
     )
-    _print(results, folder, made, source, budget, as_json=as_json)
+    left = list(unscored(folder.reports(), parse(spellings[0]))) if results[0].unscored else []
+    _print(results, folder, made, source, budget, left, as_json=as_json)
     _exit(results, fail_under)
 
 
 DEFAULTS = ("precision", "facts")
 """Printed beside FActScore with and without its length penalty."""
+SHOWN = 10
+"""Ids of unscored generations that are printed."""
 
 
 class Source:
     """The input file: read once to check and count it before anything is paid, then once more to judge it."""
 
-    def __init__(self, path: str, on_error: str, size: int | None, seed: int) -> None:
+    def __init__(self, path: str, on_error: str, size: int | None, seed: int, facts: str) -> None:
         self.path, self.on_error, self.size, self.seed = path, on_error, size, seed
+        self.facts = "model" if facts == "given-model" else "human"
         checked = self._open()
         self.total = sum(1 for _ in checked)
         self.format, self.fields, self.skipped = checked.format, checked.fields, list(checked.skipped)
@@ -123,7 +127,7 @@ class Source:
         self.total = min(self.total, size) if size else self.total
 
     def _open(self) -> Inputs:
-        return read(self.path, on_error=self.on_error)
+        return read(self.path, on_error=self.on_error, facts=self.facts)
 
     def __iter__(self) -> Any:
         inputs = self._open()
@@ -137,7 +141,8 @@ class Source:
     @property
     def settings(self) -> dict[str, Any]:
         chosen = {"sample": self.size, "seed": self.seed} if self.size else {}
-        return {**chosen, **({"on_error": "skip"} if self.skipped else {})}
+        skips = {"on_error": "skip"} if self.skipped else {}
+        return {**chosen, **skips, **({"facts": self.facts} if self.facts == "model" else {})}
 
 
 async def _run(
@@ -178,16 +183,28 @@ async def _run(
 
 
 def _print(
-    results: list[Score], folder: RunFolder, made: Method, source: Source, budget: Budget, *, as_json: bool
+    results: list[Score],
+    folder: RunFolder,
+    made: Method,
+    source: Source,
+    budget: Budget,
+    left: list[tuple[str, str]],
+    *,
+    as_json: bool,
 ) -> None:
     if as_json:
-        typer.echo(msgspec.json.encode({"scores": results, "run": str(folder.path), "spent": budget.spent}).decode())
+        result = {"scores": results, "unscored": dict(left), "run": str(folder.path), "spent": budget.spent}
+        typer.echo(msgspec.json.encode(result).decode())
         return
     out = show.out()
     out.print(show.scores(results))
     out.print()
     for line in show.denominators(results[0]):
         out.print(line, markup=False)
+    for id_, reason in left[:SHOWN]:
+        out.print(f"    {id_}: {reason}", markup=False)
+    if len(left) > SHOWN:
+        out.print(f"    … and {len(left) - SHOWN} more (--json lists them all)", markup=False)
     counts = show.verdicts(folder.reports())
     out.print("verdicts: " + ", ".join(f"{label} {n}" for label, n in counts.most_common()), markup=False)
     if source.skipped:

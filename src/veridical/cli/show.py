@@ -67,7 +67,7 @@ def scores(results: Sequence[Score]) -> rich.table.Table:
 
 def denominators(score: Score) -> list[str]:
     """In words: who is in the number and who is not."""
-    left_out = score.abstained + score.no_claims + sum(score.unscored.values())
+    left_out = score.n - score.scored
     lines = [f"{score.scored} of {score.n} generations scored" + (f", {left_out} not" if left_out else "")]
     if score.abstained:
         lines.append(f"  abstained {score.abstained} (response rate {1 - score.abstained / score.n:.3f})")
