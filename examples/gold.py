@@ -11,9 +11,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from veridical.metrics import parse
-
 from veridical.folder import RunFolder
+from veridical.metrics import parse
 from veridical.types import Label, Report
 
 FACTSCORE = parse("factscore(gamma=0)")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from veridical.errors import FatalError, ModelError, UsageError
@@ -91,6 +91,7 @@ def test_r1_different_requests_have_different_keys(one, other):
     assert same == (one == other)
 
 
+@example(("chat", "a", "b"), ("chata", "b", ""))
 @given(st.tuples(*[st.text('ab"\\,', max_size=3)] * 3), st.tuples(*[st.text('ab"\\,', max_size=3)] * 3))
 def test_r1_kind_name_and_identity_cannot_run_into_each_other(one, other):
     request = ask("q")
@@ -192,7 +193,8 @@ async def test_a_stored_reply_of_another_shape_is_asked_again(store):
     cached = Cached(model, store)
     await cached.chat(ask("q"))
     store._db.execute("update calls set response = '{\"text\": 5}'")
-    assert (await cached.chat(ask("q"))).text == "True"
+    for _ in range(2):
+        assert (await cached.chat(ask("q"))).text == "True"
     assert (len(model.seen), stored(store)) == (2, 1)
 
 

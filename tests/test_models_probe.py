@@ -5,10 +5,12 @@ import pytest
 from loopback import Answer, Loopback, Request, chat, error, usage
 from packaged import smollm2
 from veridical.errors import FatalError
+from veridical.models.base import ChatReply
 from veridical.models.factory import open_model
 from veridical.models.llamacpp import LlamaCpp
 from veridical.models.openai_compatible import OpenAICompatible
 from veridical.models.probe import gives_logprobs, probe
+from veridical.models.scripted import Scripted
 
 LOGPROBS = {
     "content": [
@@ -139,6 +141,13 @@ async def test_e5_a_cut_that_the_reported_size_hides_at_first():
 
     result, _ = await probed(Dense(window=2100, cuts=True))
     assert (result.longest_prompt, result.cuts) == (2000, True)
+
+
+async def test_e5_a_model_that_reports_fewer_tokens_than_any_tokenizer_makes():
+    model = Scripted(lambda _: ChatReply(text="MARIGOLD-4417", prompt_tokens=300))
+    result = await probe(model)
+    assert (result.longest_prompt, result.cuts) == (None, True)
+    assert "of 500 words it saw 300 tokens" in notes(result)
 
 
 async def test_a_server_that_says_its_window():

@@ -152,6 +152,18 @@ def test_users_add_providers_and_change_known_ones(own):
     assert (changed.base_url, changed.dialect.context_window) == ("http://10.1.1.1:11434/v1", None)
 
 
+def test_a_dated_version_may_have_a_price_of_its_own(own):
+    environ = own("""
+        [mine]
+        base_url = "http://127.0.0.1:1/v1"
+        local = true
+        models = { "m-2024" = { price_in = 2.0 }, "m" = { price_in = 1.0 }, "m-2024-latest" = { price_in = 3.0 } }
+    """)
+    names = ("m", "m-2023", "m-2024", "m-2024-latest")
+    prices = [price_of(f"mine/{name}", environ) for name in names]
+    assert [price and price.prompt for price in prices] == [1.0, 1.0, 2.0, 3.0]
+
+
 def test_the_users_file_at_its_usual_place(tmp_path):
     folder = tmp_path / ".config" / "veridical"
     folder.mkdir(parents=True)

@@ -65,7 +65,7 @@ if TYPE_CHECKING:
         Verdict,
     )
 
-__all__ = [  # noqa: RUF022 - in step with _HOME
+__all__ = [
     "AtomicFact",
     "CallStore",
     "Evidence",

@@ -16,12 +16,16 @@ MOST = 64
 """Facts of one sentence."""
 PAIRS = 4
 """Up to so many, each member of the core is said with each adjunct; beyond, all members with the first adjunct only."""
+LONG, SHORT = 4, 3
+"""A core with so many words longer than that is a claim without its only adjunct."""
 _SUBJECTS = ("nsubj", "nsubjpass", "csubj", "csubjpass", "expl")
 _OBJECTS = ("dobj", "attr", "acomp", "oprd", "dative", "ccomp", "xcomp", "pobj", "pcomp")
 _RELATIVE = ("WDT", "WP")
 _DISCOURSE = frozenset({
     "also", "additionally", "furthermore", "moreover", "however", "therefore", "thus", "overall", "then",
 })  # fmt: skip
+_TIGHT = frozenset({"for", "with", "by", "to", "into"})
+"""Prepositions whose noun keeps what follows it: "known for roles in films" is not "known in films"."""
 _CONDITIONS = frozenset(["if", "unless", "whether", "so", "lest"])
 
 
@@ -55,6 +59,8 @@ class Extraction:
         self._read.add(verb)
         tree = self.tree
         own = self._own_subjects(verb)
+        if tree.low(verb) in ("include", "included"):
+            own = [self._whole(child) for child in own]
         subjects: list[Subject] = [(reading,) for child in own for reading in self.phrases.read(child)] or list(given)
         if not subjects and not tree.tags[verb].startswith(("V", "MD")):
             self._fragment(verb)
@@ -69,10 +75,18 @@ class Extraction:
             group |= aux
         past = self._past(group)
         self._say(subjects, group, objects, adjuncts, gap)
-        self._tell_asides(past)
+        self._tell_asides(past, subjects)
         self._joined(verb, subjects, group, frozenset(tree.kids(verb, "aux", "auxpass")) or aux)
         for other in tree.kids(verb, "advcl", "parataxis"):
             self._adverbial(other, subjects, past)
+
+    def _whole(self, node: int) -> int:
+        """ "Some of her films include A": then her films do."""
+        tree = self.tree
+        of = [child for child in tree.kids(node, "prep") if tree.low(child) == "of"]
+        if tree.low(node) not in ("some", "several", "many") or not of:
+            return node
+        return next(iter(tree.kids(of[0], "pobj")), node)
 
     def _own_subjects(self, verb: int) -> list[int]:
         return [child for child in self.tree.kids(verb, *_SUBJECTS) if self.tree.tags[child] not in _RELATIVE]
@@ -117,9 +131,17 @@ class Extraction:
             cores = cross(cores, alternatives)
         extras = self._extras(adjuncts) or [frozenset[int]()]
         pairs = [(subject, core) for core in cores for subject in subjects or [()]]
+        if len(extras) == 1 and extras[0] and self._is_said_alone(group, cores[0]):
+            self.facts += [self._fact(subject, core, frozenset(), min(group), gap) for subject, core in pairs[:1]]
         for place, extra in enumerate(extras):
             said = pairs if place == 0 or len(pairs) * len(extras) <= PAIRS else pairs[:1]
             self.facts += [self._fact(subject, core, extra, min(group), gap) for subject, core in said]
+
+    def _is_said_alone(self, group: Tokens, core: Tokens) -> bool:
+        """Long enough, or a predicate noun, to be a claim without its only adjunct."""
+        if any(self.tree.kids(verb, "attr") for verb in group):
+            return True
+        return sum(len(self.tree.words[index]) > SHORT for index in core) >= LONG
 
     def _extras(self, adjuncts: Sequence[int]) -> list[Tokens]:
         """What can be said further of a clause, each by itself; "when …" only where there is nothing else."""
@@ -149,6 +171,8 @@ class Extraction:
         """
         tree = self.tree
         nouns = tree.kids(adjunct, "pobj")
+        if tree.low(adjunct) in _TIGHT:
+            return False
         return bool(nouns) and all(
             tree.tags[noun].startswith("NNP") or tree.tags[noun] == "CD" or tree.kids(noun, "det", "poss", "nummod")
             for noun in nouns
@@ -192,13 +216,13 @@ class Extraction:
         bare = not tree.kids(node, "aux", "auxpass", *_SUBJECTS) and tree.tags[node] in ("VBN", "VBG", "VBD", "JJ")
         self._clause(node, [(*subject, copula(past)) for subject in subjects] if bare else subjects)
 
-    def _tell_asides(self, past: bool) -> None:
+    def _tell_asides(self, past: bool, subjects: Sequence[Subject]) -> None:
         """What is said beside the clause of its phrases."""
         tree = self.tree
         while waiting := [aside for node, aside in self.phrases.asides.items() if node not in self._read]:
             aside = waiting[0]
             verb = copula(past, tree.tags[aside.about] in ("NNS", "NNPS"))
-            about = self._about(aside)
+            about = subjects if subjects and self._is_loose(aside) else self._about(aside)
             if aside.kind == "appos":
                 self._read.add(aside.node)
                 self._apposition(aside, about, verb)
@@ -206,6 +230,13 @@ class Extraction:
                 self._clause(aside.node, [(*subject, verb) for subject in about])
             else:
                 self._clause(aside.node, about, gap=self._gap(aside.node, about))
+
+    def _is_loose(self, aside: Aside) -> bool:
+        """A participle after a comma and a common noun is about the subject: "a figure in society, known for wit"."""
+        tree = self.tree
+        left = min(tree.below(aside.node))
+        after_noun = tree.tags[aside.about] in ("NN", "NNS") and tree.deps[aside.about] == "pobj"
+        return aside.kind == "acl" and after_noun and left > 0 and tree.words[left - 1] == ","
 
     def _about(self, aside: Aside) -> Sequence[Subject]:
         """What an aside is about. Of "a painter" in "X was a painter": about X."""
@@ -281,7 +312,7 @@ class Extraction:
     def _fragment(self, node: int) -> None:
         """A sentence without a verb."""
         self.facts += [(reading,) for reading in self.phrases.read(node)]
-        self._tell_asides(past=False)
+        self._tell_asides(False, [])
 
 
 def extract(tree: Tree, *, people: bool = False) -> list[Fact]:

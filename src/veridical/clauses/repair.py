@@ -41,12 +41,23 @@ class Draft:
     def _examples(self, at: int) -> None:
         """ "such as A", "including B" belong to the noun right before."""
         word = self.words[at].lower()
+        of = self.heads[self.heads[at]]
         lists = word == "including" or (word == "as" and at > 0 and self.words[at - 1].lower() == "such")
-        if self.deps[at] != "prep" or not lists or self.tags[self.heads[at]].startswith("N"):
+        if self.deps[at] != "prep" or not lists:
+            return
+        if self.words[of].lower() == "of" and self.deps[self.heads[at]] == "pobj" and self._is_amount(self.heads[of]):
+            self._move(at, self.heads[of])
+        if self.tags[self.heads[at]].startswith("N"):
             return
         noun = next((index for index in range(at - 1, max(at - 4, -1), -1) if self.tags[index].startswith("N")), None)
         if noun is not None:
             self._move(at, noun)
+
+    def _is_amount(self, at: int) -> bool:
+        """ "a string of clubs, including A": A is a club, not a string."""
+        if self.words[at].lower() in ("some", "many", "several"):
+            return True
+        return self.tags[at] == "NN" and any(self.words[child].lower() in ("a", "an") for child in self._kids(at))
 
     def _compound(self, at: int) -> None:
         head = self.heads[at]

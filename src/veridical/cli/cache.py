@@ -14,7 +14,12 @@ from ..models.cache import CallStore
 from . import show
 from .options import AsJson
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="The cache of calls of a run, or one shared.")
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    help="The cache of calls of a run, or one shared.",
+)
 
 Where = Annotated[Path, typer.Argument(help="A run folder, or a cache file.")]
 

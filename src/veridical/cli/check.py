@@ -34,7 +34,7 @@ from .options import (
     opened,
 )
 
-app = typer.Typer(rich_markup_mode=None)
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
 @app.command(

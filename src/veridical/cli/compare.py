@@ -15,7 +15,7 @@ from ..metrics import parse
 from . import show
 from .options import AsJson
 
-app = typer.Typer(rich_markup_mode=None)
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
 @app.command(

@@ -11,7 +11,7 @@ from ..methods import METHODS
 from . import show
 from .options import AsJson
 
-app = typer.Typer(rich_markup_mode=None)
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
 @app.command(help="The published recipes and the embedded one.\n\nExample: veridical methods")

@@ -14,7 +14,7 @@ from ..scores import scores
 from . import show
 from .options import AsJson
 
-app = typer.Typer(rich_markup_mode=None)
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 DEFAULTS = ("factscore(gamma=10)", "factscore(gamma=0)", "precision", "precision(decided)", "facts")
 

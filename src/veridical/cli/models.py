@@ -18,7 +18,9 @@ from ..models.providers import providers
 from . import show
 from .options import AsJson
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Judges at hand: list, fetch, probe.")
+app = typer.Typer(
+    no_args_is_help=True, add_completion=False, rich_markup_mode=None, help="Judges at hand: list, fetch, probe."
+)
 
 
 @app.command("list", help="Providers, whether their key is set, and embedded models.\n\nExample: veridical models list")

@@ -44,7 +44,7 @@ from .options import (
 )
 from .progress import listener
 
-app = typer.Typer(rich_markup_mode=None)
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
 @app.command(
