@@ -24,7 +24,9 @@ WIDEST = 4000
 """Code points of a sentence that are split into tokens."""
 _CITATION = re.compile(r"\s?\[\d{1,4}\]")
 _BRACKET = re.compile(r"\s?[(]([^()]{1,200})[)]")
-_TITLE = re.compile(r"[\"“]([\w'’#¡¿][^\"“”]{0,80}?)([,.]?)[\"”]")
+_TITLE = re.compile(
+    r"[\"“]([\w'’#¡¿][^\"“”]{0,80}?)([,.]?)[\"”]|(?<!\w)['‘]([A-Z][^'‘’\n]{0,80}?)([,.]?)['’](?!\w)"
+)
 _DATED = re.compile(
     r"\b([A-Z0-9][\w'’:&.-]{0,30}(?: (?:[A-Z0-9][\w'’:&.-]{0,30}|of|the|and|in|for|a|to|with|on|vs)){0,10})"
     r"(?= ?[(](?:1\d|20)\d\d\b)"
@@ -53,7 +55,7 @@ def prepare(text: str, nlp: Language) -> Prepared:
     held: list[tuple[str, str]] = []
 
     def hold_title(found: re.Match[str]) -> str:
-        title, mark = found.groups()
+        title, mark = found.group(1) or found.group(3), found.group(2) or found.group(4) or ""
         if not (title[:1].isupper() or title[:1].isdigit() or title[:1] in "¡¿#") or len(title.split()) > 12:
             return found.group()
         held.append(("title", f'"{title}"'))

@@ -104,7 +104,8 @@ class Phrases:
             return True
         if tree.deps[child] == "appos" and tree.tags[child] == "PRP":  # "she herself"
             return True
-        return tree.low(child) in ("both", "either") and bool(tree.kids(node, "conj"))
+        joined = (node, *tree.children[node])
+        return tree.low(child) in ("both", "either") and any(tree.kids(one, "conj") for one in joined)
 
     def _is_aside(self, child: int, node: int) -> bool:
         tree, dep = self.tree, self.tree.deps[child]
