@@ -392,7 +392,10 @@ def test_f50_not_a_database(tmp_path):
     assert "not an SQLite file" in damaged(tmp_path, lambda path: path.write_bytes(b"x"))
 
 
-def test_f50_truncated(tmp_path):
+@pytest.mark.parametrize("checked", [2**30, 0], ids=["small file", "file too large to be checked as a whole"])
+def test_f50_truncated(tmp_path, monkeypatch, checked):
+    monkeypatch.setattr("veridical.models.cache._CHECKED_BYTES", checked)
+
     def cut(path) -> None:
         filled(path)
         os.truncate(path, path.stat().st_size // 2)
