@@ -108,7 +108,7 @@ async def test_the_request_in_llamacpps_words(tmp_path):
 
 @pytest.mark.slow
 async def test_probabilities_repeat_whatever_was_asked_before(model):
-    intro = "Judge whether the statement is true. Think of facts only. " * 6
+    intro = "Judge whether the statement is true. Think of facts only. " * 4
 
     def judge(n: int) -> ChatRequest:
         return ask(f"{intro}Statement: the number {n} is prime. True or False?", max_tokens=2, top_logprobs=10)

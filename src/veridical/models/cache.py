@@ -71,7 +71,7 @@ class Question:
         self.key = hashlib.sha256(head + self.body).hexdigest()
 
 
-class CallStats(Struct, frozen=True, omit_defaults=False):
+class CallStats(Struct, frozen=True, kw_only=True, omit_defaults=False):
     """What is stored of one model or search."""
 
     kind: str
@@ -265,22 +265,14 @@ def _enter_wal(db: sqlite3.Connection) -> None:
 
 
 def _check_file(path: Path) -> None:
-    """What can be seen without SQLite: a foreign file, or one shorter than its header says."""
-    if not path.exists():
-        return
+    """Refuse what is plainly something else, before SQLite takes a very short file for an empty one."""
     if path.is_dir():
         raise UsageError(f"cache {path}: is a folder")
-    size = path.stat().st_size
-    with path.open("rb") as file:
-        head = file.read(32)
-    if size and head[:16] != _MAGIC[: len(head)]:
-        raise UsageError(f"cache {path}: not a cache of calls (not an SQLite file)")
-    log = path.with_name(path.name + "-wal")
-    if size and not (log.exists() and log.stat().st_size):  # else the missing pages may be in the log
-        page = int.from_bytes(head[16:18], "big")
-        needed = int.from_bytes(head[28:32], "big") * (65536 if page == 1 else page)
-        if len(head) < 32 or size < needed:
-            raise _damaged(path, f"{size} bytes of {needed or 'an unknown number'}")
+    if path.exists():
+        with path.open("rb") as file:
+            head = file.read(len(_MAGIC))
+        if head and head != _MAGIC:
+            raise UsageError(f"cache {path}: not a cache of calls (not an SQLite file)")
 
 
 def _damaged(path: Path, how: str) -> UsageError:
