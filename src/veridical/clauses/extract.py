@@ -22,7 +22,7 @@ _SUBJECTS = ("nsubj", "nsubjpass", "csubj", "csubjpass", "expl")
 _OBJECTS = ("dobj", "attr", "acomp", "oprd", "dative", "ccomp", "xcomp", "pobj", "pcomp")
 _RELATIVE = ("WDT", "WP")
 _DISCOURSE = frozenset({
-    "also", "additionally", "furthermore", "moreover", "however", "therefore", "thus", "overall", "then",
+    "also", "additionally", "furthermore", "moreover", "however", "therefore", "thus", "overall", "then", "later",
 })  # fmt: skip
 _TIGHT = frozenset({"for", "with", "by", "to", "into"})
 """Prepositions whose noun keeps what follows it: "known for roles in films" is not "known in films"."""

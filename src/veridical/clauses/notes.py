@@ -22,13 +22,14 @@ def notes(tree: Tree, phrases: Phrases, *, people: bool) -> tuple[list[Fact], li
     """
     lives: list[Fact] = []
     others: list[Fact] = []
-    for at, note in tree.notes.items():
+    pieces = [(at, piece.strip()) for at, note in tree.notes.items() for piece in note.split(";") if piece.strip()]
+    for at, note in pieces:
         if at >= len(tree.words):
             continue
         head = _host(tree, at)
         about = phrases.single(head) if tree.tags[head].startswith(("N", "CD", "PRP")) else frozenset({at})
         verb = copula("VBD" in tree.tags)
-        life = _LIFE.fullmatch(note.strip())
+        life = _LIFE.fullmatch(note)
         if note.lower().startswith("born"):
             lives.append((about, "was", note))
         elif people and life and tree.deps[head] in ("nsubj", "nsubjpass") and _is_name(tree, head):

@@ -24,9 +24,7 @@ WIDEST = 4000
 """Code points of a sentence that are split into tokens."""
 _CITATION = re.compile(r"\s?\[\d{1,4}\]")
 _BRACKET = re.compile(r"\s?[(]([^()]{1,200})[)]")
-_TITLE = re.compile(
-    r"[\"“]([\w'’#¡¿][^\"“”]{0,80}?)([,.]?)[\"”]|(?<!\w)['‘]([A-Z][^'‘’\n]{0,80}?)([,.]?)['’](?!\w)"
-)
+_TITLE = re.compile(r"[\"“]([\w'’#¡¿][^\"“”]{0,80}?)([,.]?)[\"”]|(?<!\w)['‘]([A-Z][^'‘’\n]{0,80}?)([,.]?)['’](?!\w)")
 _DATED = re.compile(
     r"\b([A-Z0-9][\w'’:&.-]{0,30}(?: (?:[A-Z0-9][\w'’:&.-]{0,30}|of|the|and|in|for|a|to|with|on|vs)){0,10})"
     r"(?= ?[(](?:1\d|20)\d\d\b)"
