@@ -18,7 +18,7 @@ from .stats import FEW, holm, randomisation
 from .types import Report, Struct
 
 
-class System(Struct, frozen=True, omit_defaults=False):
+class System(Struct, frozen=True, kw_only=True, omit_defaults=False):
     """One run on the common prompts."""
 
     name: str
@@ -32,7 +32,7 @@ class System(Struct, frozen=True, omit_defaults=False):
     """Different prompts in the run, common or not."""
 
 
-class Difference(Struct, frozen=True, omit_defaults=False):
+class Difference(Struct, frozen=True, kw_only=True, omit_defaults=False):
     """`first` minus `second` on the common prompts."""
 
     first: str
@@ -50,7 +50,7 @@ class Difference(Struct, frozen=True, omit_defaults=False):
     losses: int
 
 
-class Comparison(Struct, frozen=True, omit_defaults=False):
+class Comparison(Struct, frozen=True, kw_only=True, omit_defaults=False):
     """Runs compared by one metric. `systems` best first, `differences` of each pair in their order."""
 
     metric: str

@@ -47,7 +47,7 @@ class Metric(Protocol):
         ...
 
 
-class Tally(Struct, frozen=True):
+class Tally(Struct, frozen=True, kw_only=True):
     """The facts of one report by verdict. `unjudged` are those with a failure in place of a verdict."""
 
     supported: int = 0

@@ -108,7 +108,7 @@ def holm(ps: Sequence[float]) -> list[float]:
     return corrected
 
 
-class Correlation(Struct, frozen=True, omit_defaults=False):
+class Correlation(Struct, frozen=True, kw_only=True, omit_defaults=False):
     """Of n pairs. `value` is None where one side does not vary: undefined, not 0."""
 
     value: float | None

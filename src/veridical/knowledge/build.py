@@ -28,7 +28,7 @@ EXAMPLES = 20
 """Of what was left out, named in the report."""
 
 
-class Progress(Struct, frozen=True):
+class Progress(Struct, frozen=True, kw_only=True):
     """How far a build has come."""
 
     file: str
@@ -36,7 +36,7 @@ class Progress(Struct, frozen=True):
     passages: int
 
 
-class BuildReport(Struct, frozen=True, omit_defaults=False):
+class BuildReport(Struct, frozen=True, kw_only=True, omit_defaults=False):
     """What a build made, and what it left out."""
 
     name: str

@@ -20,14 +20,14 @@ _FENCE = re.compile(r" {0,3}(```|~~~)")
 _FIELD = re.compile(r"([A-Za-z_]+):(.*)")
 
 
-class Section(Struct, frozen=True):
+class Section(Struct, frozen=True, kw_only=True):
     """A part of a page under one heading."""
 
     text: str
     heading: str = ""
 
 
-class Record(Struct, frozen=True):
+class Record(Struct, frozen=True, kw_only=True):
     """A page as a source gives it. `file` and `line` tell where it stands."""
 
     title: str

@@ -31,7 +31,7 @@ _CHUNK = 1 << 20
 _BLANKS = re.compile(r"\s*")
 
 
-class Bad(Struct, frozen=True):
+class Bad(Struct, frozen=True, kw_only=True):
     """A page that cannot be used, where it stands and why."""
 
     reason: str

@@ -24,7 +24,7 @@ CLOSENESS = 70.0
 """Of 100; less alike titles are not suggested."""
 
 
-class Page(Struct, frozen=True):
+class Page(Struct, frozen=True, kw_only=True):
     """A page of a knowledge source."""
 
     id: int
@@ -33,7 +33,7 @@ class Page(Struct, frozen=True):
     url: str | None = None
 
 
-class Info(Struct, frozen=True):
+class Info(Struct, frozen=True, kw_only=True):
     """What a knowledge source holds and how it was made."""
 
     name: str

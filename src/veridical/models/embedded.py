@@ -18,7 +18,7 @@ from ..errors import FatalError, UsageError
 from ..types import Struct
 
 
-class Packaged(Struct, frozen=True):
+class Packaged(Struct, frozen=True, kw_only=True):
     """A model file inside a wheel, and the hash that it must have."""
 
     name: str
@@ -34,7 +34,7 @@ class Packaged(Struct, frozen=True):
     """What it is good for, in a line."""
 
 
-class Listed(Struct, frozen=True, omit_defaults=False):
+class Listed(Struct, frozen=True, kw_only=True, omit_defaults=False):
     """A packaged model as `models list` shows it."""
 
     name: str

@@ -19,7 +19,7 @@ _REASONING_TOKENS = 1024
 """The least that the client asks for again when reasoning has used up max_tokens."""
 
 
-class Price(Struct, frozen=True):
+class Price(Struct, frozen=True, kw_only=True):
     """US dollars per million tokens."""
 
     prompt: float

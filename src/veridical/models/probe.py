@@ -25,7 +25,7 @@ _SCHEMA = {
 }
 
 
-class ProbeResult(Struct, frozen=True, omit_defaults=False):
+class ProbeResult(Struct, frozen=True, kw_only=True, omit_defaults=False):
     """What was found. None = not known, because an earlier question failed or the reply leaves it open."""
 
     model: str

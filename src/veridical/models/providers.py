@@ -21,7 +21,7 @@ from .metered import Price
 from .wire import Dialect
 
 
-class Provider(Struct, frozen=True, forbid_unknown_fields=True):
+class Provider(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One table of providers.toml."""
 
     base_url: str
@@ -43,7 +43,7 @@ class Provider(Struct, frozen=True, forbid_unknown_fields=True):
     """The same for its models, with their prices (price_in, price_out)."""
 
 
-class Endpoint(Struct, frozen=True):
+class Endpoint(Struct, frozen=True, kw_only=True):
     """Where and how a model is to be reached."""
 
     name: str

@@ -23,7 +23,7 @@ _NO_LOGPROB = -9999.0
 """Stands for a log-probability of minus infinity (or null), which JSON cannot hold; vLLM's convention."""
 
 
-class Dialect(Struct, frozen=True):
+class Dialect(Struct, frozen=True, kw_only=True):
     """What one server and model accept. A client adapts it when the server says otherwise."""
 
     chat_path: str = "/chat/completions"
