@@ -8,7 +8,7 @@ rm -rf "$OUT"
 mkdir -p "$OUT"
 
 echo "1. Build a knowledge source from 27 pages of our own"
-"$BIN/veridical" knowledge build "$HERE/encyclopaedia.jsonl" --out "$OUT/kb.sqlite" --name examples
+"$BIN/veridical" knowledge build "$HERE/encyclopaedia.jsonl" --out "$OUT/kb.sqlite" --name examples --words 60
 
 echo
 echo "2. Score 15 answers (one of them a refusal): facts, evidence and verdicts without any language model"
