@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..text.lines import unmarked
 from .model import LOCK, load
 from .repair import Draft
 from .tree import Tree
@@ -49,7 +50,7 @@ def prepare(text: str, nlp: Language) -> Prepared:
     uncut = [text[at : at + WIDEST] for at in range(WIDEST, len(text), WIDEST)]
     text = text[:WIDEST]
     text = _CITATION.sub("", text.replace("\x02", " ").replace("\x03", " "))
-    text = re.sub(r"\s+", " ", text).strip().lstrip("-*•# ")
+    text = unmarked(re.sub(r"\s+", " ", text).strip())
     held: list[tuple[str, str]] = []
 
     def hold_title(found: re.Match[str]) -> str:

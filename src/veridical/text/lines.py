@@ -48,6 +48,13 @@ class _Line(NamedTuple):
     """Neither a list item, a Markdown heading nor a rule."""
 
 
+def unmarked(unit: str) -> str:
+    """The words of a unit without the list marker ("2.", "-") or heading marks ("##") before them and bold marks."""
+    found = _MARKER.match(unit) or _GLUED.match(unit) or _HASH.match(unit)
+    words = unit[found.end() :] if found else unit
+    return (words if _WORD.search(words) else unit).replace("**", "")
+
+
 def has_word(text: str, start: int, end: int) -> bool:
     """Whether a letter or digit stands in `text[start:end]`."""
     return _WORD.search(text, start, end) is not None
