@@ -190,7 +190,12 @@ def test_nothing_is_written_to_the_terminal_and_the_process_ends():
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_threads_default_to_what_the_process_may_use(monkeypatch):
-    assert llamacpp._processors() == 1
-    monkeypatch.setenv("OMP_NUM_THREADS", "many")
-    assert llamacpp._processors() >= 1
+@pytest.mark.parametrize(
+    ("load", "asked", "threads"),
+    [(0.2, "", 8), (3.1, "", 5), (20.0, "", 1), (0.0, "2", 2), (7.0, "4", 1), (0.0, "many", 8), (0.0, "0", 1)],
+)
+def test_threads_default_to_the_processors_that_are_free(monkeypatch, load, asked, threads):
+    monkeypatch.setenv("OMP_NUM_THREADS", asked)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(8)), raising=False)
+    monkeypatch.setattr("os.getloadavg", lambda: (load, 0.0, 0.0), raising=False)
+    assert llamacpp._free_processors() == threads

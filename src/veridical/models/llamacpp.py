@@ -35,7 +35,7 @@ class LlamaCpp:
     n_ctx: int = 4096
     """Tokens of prompt and answer together. A longer prompt is a `ModelError` before any answer."""
     threads: int | None = None
-    """Threads for computing; None = as many as this process may use."""
+    """Threads for computing; None = as many as processors are free when the model is loaded."""
     name: str = ""
     """"llamacpp/file@hash" if empty."""
     _server: Any = dataclasses.field(default=None, init=False, repr=False)
@@ -85,7 +85,7 @@ class LlamaCpp:
         params.model.path = str(self.path)
         params.n_ctx = self.n_ctx
         params.n_parallel = 1
-        params.cpuparams.n_threads = params.cpuparams_batch.n_threads = self.threads or _processors()
+        params.cpuparams.n_threads = params.cpuparams_batch.n_threads = self.threads or _free_processors()
         params.verbosity = -1  # it would write to the terminal
         params.warmup = False
         params.cache_prompt = False
@@ -118,8 +118,14 @@ def _engine() -> Any:
         raise UsageError(f"{_HINT} ({error})") from error
 
 
-def _processors() -> int:
-    """Processors that this process may use; OMP_NUM_THREADS, where set, asks for fewer."""
+def _free_processors() -> int:
+    """Processors that this process may use and that others leave idle, OMP_NUM_THREADS at most.
+
+    llama.cpp's threads wait for each other by spinning: two of them on two busy processors took up to ten times as long
+    as one.
+    """
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    busy = round(os.getloadavg()[0]) if hasattr(os, "getloadavg") else 0
     asked = os.environ.get("OMP_NUM_THREADS", "")
-    return min(usable, int(asked)) if asked.isdecimal() and int(asked) else usable
+    most = int(asked) if asked.isdecimal() else usable
+    return max(1, min(usable - busy, most))
