@@ -94,6 +94,17 @@ def test_metrics_of_a_finished_run_as_json(scored, capsys):
     assert all(0 <= score["low"] <= score["value"] <= score["high"] <= 1 and score["n"] == 15 for score in scores)
 
 
+def test_facts_as_a_parquet_table(scored, kb, capsys):
+    import pyarrow.parquet
+
+    arguments = [str(EXAMPLES / "generations.jsonl"), "--knowledge", str(kb), "--out", str(scored), "--parquet"]
+    assert cli.run(["score", *arguments]) == 0
+    table = pyarrow.parquet.read_table(scored / "facts.parquet").to_pylist()
+    reports = [json.loads(line) for line in (scored / "reports.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [row["fact_id"] for row in table] == [f["fact"]["id"] for r in reports for f in r.get("facts", [])]
+    assert all(row["label"] and row["quote"] and row["source"] for row in table if row["label"] == "supported")
+
+
 def test_another_setting_is_refused_and_named(scored, kb, capsys):
     arguments = [str(EXAMPLES / "generations.jsonl"), "--knowledge", str(kb), "--out", str(scored), "-k", "2"]
     assert cli.run(["score", *arguments]) == 2

@@ -24,7 +24,7 @@ LAYERS = [
     "clauses verifiers",
     "pipeline",
     "methods",
-    "inputs folder",
+    "inputs folder export",
     "run estimate",
     "cli",
     "__main__",

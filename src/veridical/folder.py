@@ -3,6 +3,7 @@
     run.json        signature, versions, input hash, settings
     reports.jsonl   one `Report` a line, in input order, flushed line by line
     calls.sqlite    the cache of calls (may be shared between runs)
+    facts.parquet   with --parquet: one row a fact
     events.jsonl    with --log
 
 Resume is two facts and no checkpoint: the ids in `reports.jsonl` are done, and the cache answers what was paid for.
@@ -63,6 +64,7 @@ class RunFolder:
         self.info_path = self.path / "run.json"
         self.reports_path = self.path / "reports.jsonl"
         self.calls_path = self.path / "calls.sqlite"
+        self.facts_path = self.path / "facts.parquet"
         self.events_path = self.path / "events.jsonl"
 
     def info(self) -> RunInfo:

@@ -13,6 +13,7 @@ import msgspec
 import typer
 
 from ..errors import FatalError, UsageError
+from ..export import write_parquet
 from ..folder import RunFolder, RunInfo
 from ..inputs import Inputs, read, sample
 from ..methods import Method, warning
@@ -75,6 +76,7 @@ def score(
     fail_under: Annotated[float | None, typer.Option(help="Exit 1 if the score is lower.")] = None,
     cache: Cache = None,
     log: Annotated[bool, typer.Option("--log", help="Also write events.jsonl.")] = False,
+    parquet: Annotated[bool, typer.Option("--parquet", help="Also write facts.parquet: one row a fact.")] = False,
     as_json: AsJson = False,
     config: Config = None,
 ) -> None:
@@ -99,6 +101,8 @@ def score(
     source = Source(_spooled(generations, folder), on_error, sample_size, seed, facts)
     budget = Budget(max_cost=max_cost)
     made = asyncio.run(_run(source, setup, folder, budget, cache, fresh=fresh, log=log))
+    if parquet:
+        write_parquet(folder.reports(), folder.facts_path)
     results = scores(
         folder.reports(), [parse(spelling) for spelling in spellings], seed=seed, signature=str(made.signature)
     )
