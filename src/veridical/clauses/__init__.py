@@ -90,9 +90,12 @@ class ClauseDecomposer:
     def _told(self, tree: Tree, resolver: Resolver, *, people: bool) -> list[_Draft]:
         references = resolver.references(tree) if self.resolve else {}
         drafts: dict[str, _Draft] = {}
+        about = resolver.topic if self.resolve and not any(tag.startswith(("V", "MD")) for tag in tree.tags) else None
         for fact in extract(tree, people=people):
             before = written(fact, tree)
             text = written(fact, tree, instead(fact, tree, references, resolver.topic)) if references else before
+            if about and about.lower() not in text.lower():  # "Born: 1942", an item of a list, says it of the topic
+                text = f"{about}: {text}"
             if text and not _says_nothing(text):
                 drafts.setdefault(text, _Draft(text, before if before != text else None, None))
         return list(drafts.values())

@@ -74,7 +74,7 @@ class Extraction:
         if aux and not tree.kids(verb, "aux", "auxpass"):
             group |= aux
         past = self._past(group)
-        self._say(subjects, group, objects, adjuncts, gap)
+        self._say(verb, subjects, group, objects, adjuncts, gap)
         self._tell_asides(past, subjects)
         self._joined(verb, subjects, group, frozenset(tree.kids(verb, "aux", "auxpass")) or aux)
         for other in tree.kids(verb, "advcl", "parataxis"):
@@ -105,11 +105,20 @@ class Extraction:
                 group |= tree.below(child)
             elif tree.tags[child] in _RELATIVE or (dep == "prep" and self._asks(child)):
                 continue
+            elif self._limits(child) or (dep == "conj" and tree.either(verb)):
+                group |= tree.below(child) | set(tree.kids(verb, "cc"))  # the claim does not hold without it
             elif dep in _OBJECTS:
                 objects.append(self.phrases.read(child, adjuncts))
             elif is_adjunct(tree, child) or dep in ("prep", "agent", "npadvmod"):
                 adjuncts.append(child)
         return frozenset(group), objects, adjuncts
+
+    def _limits(self, node: int) -> bool:
+        """A condition ("if …") or whose claim it is ("according to …")."""
+        tree = self.tree
+        if tree.deps[node] == "advcl":
+            return any(tree.low(child) in _CONDITIONS for child in tree.kids(node, "mark"))
+        return tree.deps[node] == "prep" and tree.low(node) == "according"
 
     def _asks(self, node: int) -> bool:
         """ "for which", "whose": belongs to a relative clause."""
@@ -124,7 +133,13 @@ class Extraction:
         return [] if tree.kids(other, "mark", *_SUBJECTS) else self._predicate(other)[1]
 
     def _say(
-        self, subjects: Sequence[Subject], group: Tokens, objects: list[list[Tokens]], adjuncts: list[int], gap: Part
+        self,
+        verb: int,
+        subjects: Sequence[Subject],
+        group: Tokens,
+        objects: list[list[Tokens]],
+        adjuncts: list[int],
+        gap: Part,
     ) -> None:
         cores: list[Tokens] = [group]
         for alternatives in objects:
@@ -132,10 +147,10 @@ class Extraction:
         extras = self._extras(adjuncts) or [frozenset[int]()]
         pairs = [(subject, core) for core in cores for subject in subjects or [()]]
         if len(extras) == 1 and extras[0] and self._is_said_alone(group, cores[0]):
-            self.facts += [self._fact(subject, core, frozenset(), min(group), gap) for subject, core in pairs[:1]]
+            self.facts += [self._fact(subject, core, frozenset(), verb, gap) for subject, core in pairs[:1]]
         for place, extra in enumerate(extras):
             said = pairs if place == 0 or len(pairs) * len(extras) <= PAIRS else pairs[:1]
-            self.facts += [self._fact(subject, core, extra, min(group), gap) for subject, core in said]
+            self.facts += [self._fact(subject, core, extra, verb, gap) for subject, core in said]
 
     def _is_said_alone(self, group: Tokens, core: Tokens) -> bool:
         """Long enough, or a predicate noun, to be a claim without its only adjunct."""
@@ -178,33 +193,33 @@ class Extraction:
             for noun in nouns
         )
 
-    def _fact(self, subject: Subject, core: Tokens, extra: Tokens, start: int, gap: Part) -> Fact:
+    def _fact(self, subject: Subject, core: Tokens, extra: Tokens, verb: int, gap: Part) -> Fact:
         """Subject, then the predicate in text order; what stood before the subject goes last."""
         first = subject[0] if subject else ""
-        before = min(first) if not isinstance(first, str) and first and max(first) < start else start
+        before = min(first) if not isinstance(first, str) and first and max(first) < verb else 0
         fronted = frozenset(index for index in core | extra if index < before)
         if gap:
             return (*subject, core - fronted, gap, *([extra] if extra else []))
-        if extra and not fronted and min(extra) < start:
+        if extra and not fronted and min(extra) < min(core):
             fronted = extra
         return (*subject, (core | extra) - fronted, *([fronted] if fronted else []))
 
     def _stays(self, adverbial: int) -> bool:
         """An adverbial clause that cannot be said by itself: a condition or a purpose."""
         tree = self.tree
-        if any(tree.low(child) in _CONDITIONS for child in tree.kids(adverbial, "mark")):
+        if self._limits(adverbial):
             return True
         return any(tree.low(child) == "to" for child in tree.kids(adverbial, "aux"))
 
     def _joined(self, verb: int, subjects: Sequence[Subject], group: Tokens, helpers: Tokens) -> None:
         """The clauses joined to this one; a noun joined to a verb is a further object of it."""
         tree = self.tree
-        for other in tree.kids(verb, "conj"):
+        for other in () if tree.either(verb) else tree.kids(verb, "conj"):
             noun = tree.tags[verb].startswith("V") and tree.tags[other].startswith("N")
             if noun and subjects and not self._own_subjects(other):
                 self._read.add(other)
                 adjuncts: list[int] = []
-                self._say(subjects, group, [self.phrases.read(other, adjuncts)], adjuncts, "")
+                self._say(verb, subjects, group, [self.phrases.read(other, adjuncts)], adjuncts, "")
             else:
                 shares = tree.tags[other] == tree.tags[verb] and tree.tags[other] in ("VBN", "VBG", "VB")
                 self._clause(other, subjects, aux=helpers if shares else frozenset())

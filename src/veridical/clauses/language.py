@@ -10,6 +10,12 @@ _FUNCTION_WORDS = frozenset({
     "which", "not", "or", "but", "has", "have", "had", "will", "can", "into", "also", "during", "after", "when",
     "where",
 })  # fmt: skip
+_FOREIGN = frozenset({
+    "der", "die", "das", "und", "ist", "wurde", "ein", "eine", "nicht", "mit", "le", "la", "les", "des", "et", "est",
+    "une", "un", "dans", "avec", "el", "los", "las", "que", "y", "en", "del", "fue", "es", "il", "di", "che", "della",
+    "o", "e", "um", "uma", "foi", "het", "een", "van", "zijn", "och", "är", "på", "med",
+})  # fmt: skip
+"""Of German, French, Spanish, Italian, Portuguese, Dutch, Swedish. Names have some too ("de la Cruz")."""
 _WORD = re.compile(r"[^\W\d_]{1,40}")
 _LATIN_END = "\u0250"
 """Letters before it are Latin ones."""
@@ -26,8 +32,14 @@ def is_english(sentence: str, text: str = "") -> bool:
     letters = "".join(words)
     if not letters or sum(c < _LATIN_END for c in letters) < 0.7 * len(letters):
         return False
-    return _share(words) >= LEAST or _share(_WORD.findall(text[:_SAMPLE])) >= LEAST
+    if _share(words) >= LEAST:
+        return True
+    foreign = any(word.lower() in _FOREIGN for word in words)
+    return not foreign and _share(_WORD.findall(text[:_SAMPLE])) >= LEAST
 
 
 def _share(words: list[str]) -> float:
-    return sum(word.lower() in _FUNCTION_WORDS for word in words) / len(words) if words else 0.0
+    """Of English function words; 0 where those of other languages outnumber them."""
+    ours = sum(word.lower() in _FUNCTION_WORDS for word in words)
+    theirs = sum(word.lower() in _FOREIGN for word in words)
+    return ours / len(words) if words and ours >= theirs else 0.0

@@ -47,8 +47,7 @@ class Prepared:
 
 
 def prepare(text: str, nlp: Language) -> Prepared:
-    uncut = [text[at : at + WIDEST] for at in range(WIDEST, len(text), WIDEST)]
-    text = text[:WIDEST]
+    text, *uncut = _portions(text)
     text = _CITATION.sub("", text.replace("\x02", " ").replace("\x03", " "))
     text = unmarked(re.sub(r"\s+", " ", text).strip())
     held: list[tuple[str, str]] = []
@@ -89,6 +88,18 @@ def prepare(text: str, nlp: Language) -> Prepared:
             ready.words.append(content)
             ready.spaces.append(False)
     return ready
+
+
+def _portions(text: str) -> list[str]:
+    """The text in pieces of at most `WIDEST`, cut between words where there is a blank."""
+    pieces: list[str] = []
+    start = 0
+    while len(text) - start > WIDEST:
+        blank = text.rfind(" ", start, start + WIDEST)
+        end = blank if blank > start else start + WIDEST
+        pieces.append(text[start:end].strip())
+        start = end
+    return [*pieces, text[start:].strip()]
 
 
 def _add_plain(ready: Prepared, text: str, nlp: Language) -> None:

@@ -53,7 +53,7 @@ class Phrases:
 
         `shared` are words before the first member of a coordination that hold for this one too.
         """
-        if depth > DEEPEST or self.tree.low(node) in _CLOSED:
+        if depth > DEEPEST or self.tree.low(node) in _CLOSED or self.tree.either(node):
             return [self.tree.below(node)]
         if loose is not None:
             return self._read(node, loose, shared, depth)
@@ -110,7 +110,7 @@ class Phrases:
     def _is_aside(self, child: int, node: int) -> bool:
         tree, dep = self.tree, self.tree.deps[child]
         if dep == "appos":
-            return child > node
+            return child > node + 1 or not tree.kids(node, "nummod")  # "100 degrees Celsius"
         if dep == "acl":
             return tree.tags[child] in ("VBN", "VBG", "VBD") and not tree.kids(child, "aux", "mark")
         return dep == "relcl"

@@ -48,8 +48,8 @@ class Resolver:
     """The person named last that is not the topic."""
     _between: bool = field(default=False, init=False)
     """That person was the last subject."""
-    _other: bool = field(default=False, init=False)
-    """The last subject was something else than the topic."""
+    _other: bool = field(default=True, init=False)
+    """The last subject was not the topic; so it is before the topic was named ("It rained.")."""
 
     @classmethod
     def of(cls, topic: str | None, trees: Sequence[Tree]) -> Resolver:
@@ -87,7 +87,7 @@ class Resolver:
         is_subject = tree.deps[at] in _SUBJECTS
         name = _name(tree, at)
         if name and self.topic and _same(name, self.topic):
-            self._between, self._other = False, False if is_subject else self._other
+            self._between, self._other = False, self._other and not is_subject
             return
         person = _person(tree, at)
         if person:

@@ -19,10 +19,22 @@ class Draft:
     def repair(self) -> None:
         for at in range(len(self.words)):
             self._examples(at)
+            self._lives(at)
         for at in range(len(self.words)):
             self._compound(at)
             self._after_participle(at)
             self._apposition(at)
+
+    def _lives(self, at: int) -> None:
+        """ "has two children and lives in Oslo": the verb, read as a noun."""
+        noun = self.heads[at]
+        verb = self.heads[noun]
+        bare = not any(child < at for child in self._kids(at))
+        if self.words[at] == "lives" and self.deps[at] == "conj" and self.tags[verb] == "VBZ" and bare:
+            self.tags[at] = "VBZ"
+            self._move(at, verb)
+            if at + 1 < len(self.words) and self.deps[at + 1] == "prep":
+                self._move(at + 1, at)
 
     def _move(self, at: int, head: int, dep: str | None = None) -> bool:
         """Hang a token elsewhere, unless that would make a circle."""

@@ -55,6 +55,13 @@ class Tree:
                 todo.extend(self.children[at])
         return frozenset(found)
 
+    def either(self, index: int) -> bool:
+        """The first of members joined by "or": no claim is made of one of them alone."""
+        chain = [index]
+        while self.kids(chain[-1], "conj"):
+            chain.append(self.kids(chain[-1], "conj")[0])
+        return any(self.low(child) in ("or", "nor") for at in chain for child in self.kids(at, "cc"))
+
     def low(self, index: int) -> str:
         return self.words[index].lower()
 
