@@ -316,8 +316,8 @@ def test_matched_facts_on_a_fixed_sample_of_labelled_responses():
     folder = shared("factscore_labeled")
     sys.path.insert(0, str(Path(__file__).parents[1] / "experiments" / "decomposers"))
     try:
-        from measure import pool
-        from run import by_sentence, response
+        from measure import pool  # pyright: ignore[reportMissingImports]
+        from run import by_sentence, response  # pyright: ignore[reportMissingImports]
     finally:
         sys.path.pop(0)
     rows = [
@@ -338,5 +338,5 @@ def test_matched_facts_on_a_fixed_sample_of_labelled_responses():
         )
     ]
     match = pool(lines, 0.6)
-    assert match.f1 >= 0.73
+    assert match.f1 >= 0.72  # 0.733 when written; the whole set: experiments/decomposers/README.md
     assert match.precision >= 0.76

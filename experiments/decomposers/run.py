@@ -100,12 +100,12 @@ def other_figures(made: dict[str, Decomposition], responses: list[tuple[str, Res
     sentences = inventions = 0
     dated: list[str] = []
     for _, one in responses:
-        kept = [
-            facts for facts, human in zip(by_sentence(one, made[one.generation.id]), one.human, strict=True) if human
-        ]
+        told = by_sentence(one, made[one.generation.id])
+        kept = [(facts, text) for facts, text, human in zip(told, one.sentences, one.human, strict=True) if human]
         sentences += len(kept)
-        facts += [(one, fact) for told in kept for fact in told]
-        counts.append((sum(map(len, kept)), sum(map(len, one.human)), len(words(one.generation.text))))
+        facts += [(one, fact) for told, _ in kept for fact in told]
+        length = sum(len(words(sentence.text)) for _, sentence in kept)
+        counts.append((sum(len(told) for told, _ in kept), sum(map(len, one.human)), length))
     for one, fact in facts:
         new = invented(fact.text, one.generation.text, one.topic)
         dated += [word for word in new if word in ("born", "died")]
@@ -120,7 +120,7 @@ def other_figures(made: dict[str, Decomposition], responses: list[tuple[str, Res
         f"merged duplicates: {repeats}",
         f"whole sentences: {sum(any('whole' in flag for flag in fact.flags) for _, fact in facts)}",
         f"Pearson of facts per response with people's: {np.corrcoef(ours, human)[0, 1]:.3f}"
-        f" (plain word count: {np.corrcoef(length, human)[0, 1]:.3f})",
+        f" (words of those sentences: {np.corrcoef(length, human)[0, 1]:.3f})",
     ]
 
 
@@ -143,11 +143,17 @@ def main() -> None:
             "clauses",
             lambda one: [[fact.text for fact in told] for told in by_sentence(one, made[one.generation.id])],
         ),
+        (
+            "clauses, before pronouns are replaced",
+            lambda one: [
+                [fact.original or fact.text for fact in told] for told in by_sentence(one, made[one.generation.id])
+            ],
+        ),
     ]
     for name, predict in ways:
         print(row(name, "all", responses, predict))
     for half, development in (("development", True), ("held out", False)):
-        print(row("clauses", half, [pair for pair in responses if pair[1].development is development], ways[-1][1]))
+        print(row("clauses", half, [pair for pair in responses if pair[1].development is development], ways[-2][1]))
     print("\n" + "\n".join(f"- {line}" for line in other_figures(made, responses)))
     count = sum(len(one.sentences) for _, one in responses)
     print(f"- {count} sentences in {seconds:.1f} CPU seconds: {count / seconds:.0f} a second")
