@@ -44,6 +44,11 @@ CASES = {
         "Ada Stow was a chemist.",
         "Ada Stow was a teacher.",
     ],
+    "She is an engineer, film director and poet.": [
+        "Ada Stow is an engineer.",
+        "Ada Stow is a film director.",
+        "Ada Stow is a poet.",
+    ],
     "She was born on March 31, 1942, in Leith, Scotland.": [
         "Ada Stow was born on March 31, 1942.",
         "Ada Stow was born in Leith.",

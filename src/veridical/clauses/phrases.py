@@ -140,8 +140,11 @@ class Phrases:
         tree = self.tree
         predicate = self._is_predicate(node)
         siblings = [child for child in tree.kids(node, "conj") if child != other]
-        if any(tree.deps[child] in _BEFORE and child < other for child in tree.children[other]):
-            return frozenset()
+        own = {tree.deps[child] for child in tree.children[other] if child < other} & _BEFORE
+        if own:  # "an actor and film director": an actor, a film director
+            articles = {at for at in (*tree.kids(node, "det"), *shared) if tree.deps[at] == "det"}
+            needed = predicate and tree.tags[other] == "NN" and not own & {"det", "poss", "nummod"}
+            return frozenset(articles) if needed else frozenset()
         if any(tree.kids(child, "amod", "compound", "det", "poss") for child in siblings):
             return frozenset()
         if (tree.deps[node] == "conj" or tree.kids(other, "conj")) and not predicate:  # longer lists: too often wrong
