@@ -1,5 +1,8 @@
 """The run folder: torn tails, foreign runs, one writer."""
 
+import subprocess
+import sys
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -23,7 +26,8 @@ def lines(*ids: str) -> bytes:
 
 def folder(path) -> RunFolder:
     made = RunFolder(path / "run")
-    assert made.start(SIGNATURE, info()) == []
+    with made.held():
+        assert made.start(SIGNATURE, info()) == []
     return made
 
 
@@ -81,8 +85,42 @@ def test_other_input_or_settings_are_refused_and_fresh_starts_again(tmp_path):
 
 def test_only_one_writer(tmp_path):
     run = folder(tmp_path)
-    with run.appending(), pytest.raises(UsageError, match="another process"), run.appending():
+    with run.held(), pytest.raises(UsageError, match="another process"), RunFolder(run.path).held():
         pass
+    with run.held():
+        pass
+
+
+def test_a_report_is_written_whole_or_not_at_all(tmp_path):
+    """With a limit to the size of files in place of a full disk."""
+    code = """
+import resource, sys
+from veridical.errors import FatalError
+from veridical.folder import RunFolder
+from veridical.types import Generation, Report
+
+folder = RunFolder(sys.argv[1])
+resource.setrlimit(resource.RLIMIT_FSIZE, (150, 150))
+with folder.appending() as writer:
+    for n in range(9):
+        try:
+            writer.write(Report(generation=Generation(id=str(n), text="x" * 20)))
+        except FatalError as error:
+            print(n, error)
+            break
+"""
+    run = folder(tmp_path)
+    done = subprocess.run([sys.executable, "-c", code, str(run.path)], capture_output=True, text=True, check=True)
+    stopped, words = done.stdout.strip().split(" ", 1)
+    assert words.startswith("cannot write reports")
+    assert run.done() == [str(n) for n in range(int(stopped))] and run.reports_path.read_bytes().endswith(b"\n")
+
+
+def test_a_folder_that_cannot_be_made_is_a_usage_error(tmp_path):
+    (tmp_path / "file").write_text("x", encoding="utf-8")
+    for path in (tmp_path / "file", tmp_path / "file" / "run"):
+        with pytest.raises(UsageError, match="cannot write to"), RunFolder(path).held():
+            pass
 
 
 def test_not_a_run_folder(tmp_path):

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from veridical.errors import FatalError
+from veridical.errors import FatalError, UsageError
 from veridical.folder import RunFolder, RunInfo
 from veridical.pipeline import Method
 from veridical.run import Ended, Reported, Started, run
@@ -68,7 +68,8 @@ def started(path) -> RunFolder:
     folder = RunFolder(path / "run")
     made = method(Slow())
     info = RunInfo(signature="m", fields=made.signature.fields, input="x", input_sha256="0")
-    folder.start(made.signature, info)
+    with folder.held():
+        folder.start(made.signature, info)
     return folder
 
 
@@ -102,8 +103,8 @@ async def test_at_most_in_flight_and_input_is_read_lazily(tmp_path):
 
 async def test_done_generations_are_skipped_and_events_tell(tmp_path):
     folder, slow, events = started(tmp_path), Slow(), []
-    await run(generations([0] * 5), method(slow), folder, done=["1", "3"], total=5, on_event=events.append)
-    assert slow.seen["ids"] == ["0", "2", "4"]
+    await run(generations([0] * 5), method(slow), folder, done=["0", "1"], total=5, on_event=events.append)
+    assert slow.seen["ids"] == ["2", "3", "4"]
     assert events[0] == Started(5, 2) and events[-1] == Ended(3)
     assert [type(e) for e in events[1:-1]] == [Reported] * 3
 
@@ -126,3 +127,10 @@ async def test_cancelled_run_keeps_what_is_finished(tmp_path):
     with pytest.raises(asyncio.CancelledError):
         await task
     assert ids(folder) == ["0", "1"]
+
+
+@pytest.mark.parametrize("done", [["1"], ["0", "2"], ["0", "0"], ["0", "1", "2", "3"]])
+async def test_reports_that_are_not_a_beginning_of_the_input_are_refused(tmp_path, done):
+    folder = started(tmp_path)
+    with pytest.raises(UsageError, match="--fresh"):
+        await run(generations([0] * 3), method(Slow()), folder, done=done)

@@ -14,7 +14,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from io import FileIO
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -73,16 +74,29 @@ class RunFolder:
             return msgspec.json.decode(self.info_path.read_bytes(), type=RunInfo)
         except FileNotFoundError:
             raise UsageError(f"{self.path} is not a run folder: it has no run.json") from None
+        except OSError as error:
+            raise UsageError(f"{self.info_path}: {error.strerror}") from None
         except msgspec.DecodeError as error:
-            raise InputError(str(error), file=str(self.info_path)) from None
+            raise InputError(f"{error}; score --fresh makes it anew", file=str(self.info_path)) from None
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Make the folder if need be, and keep every other process from writing to it meanwhile."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            file = (self.path / "run.lock").open("ab")
+        except OSError as error:
+            raise UsageError(f"cannot write to {self.path}: {error.strerror}") from None
+        with file:
+            _lock(file, self.path)
+            yield
 
     def start(self, signature: Signature, info: RunInfo, *, fresh: bool = False) -> list[str]:
-        """Make or reopen the folder; returns the ids already reported, in order.
+        """Begin or go on with the run of a `held` folder; returns the ids already reported, in order.
 
         Another signature, input or setting refuses to append and says what differs. `fresh` drops the reports and keeps
         the cache.
         """
-        self.path.mkdir(parents=True, exist_ok=True)
         if fresh:
             self.reports_path.unlink(missing_ok=True)
             self.info_path.unlink(missing_ok=True)
@@ -136,23 +150,34 @@ class RunFolder:
 
     @contextmanager
     def appending(self) -> Iterator[ReportWriter]:
-        """Open `reports.jsonl` for appending, held by one process at a time."""
-        with self.reports_path.open("ab", buffering=0) as file:
-            _lock(file, self.path)
+        """Open `reports.jsonl` of a `held` folder for appending."""
+        try:
+            file = self.reports_path.open("ab", buffering=0)
+        except OSError as error:
+            raise FatalError(f"cannot write reports: {error.strerror}") from error
+        with file:
             yield ReportWriter(file)
 
 
 class ReportWriter:
-    """Appends one report a line, each in a single write."""
+    """Appends one report a line, each whole or not at all."""
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: FileIO) -> None:
         self._file = file
 
     def write(self, report: Report) -> None:
+        """Raises FatalError where there is no room for the whole line; what was written of it is taken back."""
+        line = _encoder.encode(report) + b"\n"
+        start = self._file.seek(0, os.SEEK_END)
         try:
-            self._file.write(_encoder.encode(report) + b"\n")
+            if self._file.write(line) == len(line):
+                return
+            trouble = "no space left"
         except OSError as error:
-            raise FatalError(f"cannot write reports: {error.strerror}") from error
+            trouble = error.strerror or str(error)
+        with suppress(OSError):
+            self._file.truncate(start)
+        raise FatalError(f"cannot write reports: {trouble}")
 
 
 def _read(decoder: msgspec.json.Decoder[Any], line: bytes, path: Path, number: int) -> Any:

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from .errors import leaf
+from .errors import UsageError, leaf
 from .folder import ReportWriter, RunFolder
 from .pipeline import Method, evaluate
 from .types import Generation, Report
@@ -57,11 +57,17 @@ async def run(
 ) -> int:
     """Judge what is not done yet and append the reports in input order; returns how many were written.
 
-    A `FatalError` (or cancellation) stops the run; every report finished in order up to then is on disk.
+    `done` are the ids already reported: since reports are in input order, the first ids of the input, which is checked
+    (UsageError). A `FatalError` (or cancellation) stops the run; every report finished in order up to then is on disk.
     """
-    finished = set(done)
-    on_event(Started(total, len(finished)))
-    todo = (generation for generation in generations if generation.id not in finished)
+    todo, skipped = iter(generations), 0
+    for skipped, id_ in enumerate(done, 1):
+        if (found := next(todo, None)) is None or found.id != id_:
+            raise UsageError(
+                f"{folder.reports_path}:{skipped} is of {id_!r}, not of the input's generation {skipped}: "
+                "it was changed; use --fresh"
+            )
+    on_event(Started(total, skipped))
     with folder.appending() as writer:
         try:
             written = await _ordered(todo, method, writer, in_flight, on_event)

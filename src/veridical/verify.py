@@ -25,6 +25,7 @@ from .models.labels import label_probability
 from .prompts import Template, fence
 from .quotes import best_quote
 from .replies import THREE_WAY, TRUE_FALSE, read_verdict, read_verdicts
+from .text.normal import is_blank
 from .text.sentences import split
 from .types import AtomicFact, Evidence, Failure, Generation, Label, Passage, Query, Quote, Verdict
 
@@ -72,7 +73,7 @@ class Retrieve:
     async def gather(self, fact: AtomicFact, generation: Generation) -> Evidence:
         text = f"{generation.topic} {fact.text}" if generation.topic else fact.text
         found = await self.searcher.search(Query(text=text, topic=generation.topic), k=self.k)
-        return Evidence(queries=(text,), passages=tuple(passage for passage in found if passage.text.strip()))
+        return Evidence(queries=(text,), passages=tuple(passage for passage in found if not is_blank(passage.text)))
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ def _passages(text: str, words: int) -> tuple[str, ...]:
             passages.append(text[start:end])
             start, count = sentence.start, 0
         end, count = sentence.end, count + size
-    return tuple(passage for passage in (*passages, text[start:end]) if passage.strip())
+    return tuple(passage for passage in (*passages, text[start:end]) if not is_blank(passage))
 
 
 # --- verdicts --------------------------------------------------------------------------------------------------------
@@ -351,7 +352,7 @@ class RetrieveVerifier(_LLMVerifier):
         shown: list[Passage] = []
         room = _BYTES_A_TOKEN * self.max_evidence_tokens
         for passage in passages:
-            if not passage.text.strip():
+            if is_blank(passage.text):
                 continue
             room -= len(passage.title.encode()) + len(passage.text.encode())
             if room < 0 and shown:

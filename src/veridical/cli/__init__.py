@@ -6,6 +6,7 @@ Exit status: 0 all done, 1 something stayed unscored or a threshold failed, 2 us
 from __future__ import annotations
 
 import os
+import signal
 import sys
 
 import typer
@@ -20,7 +21,10 @@ INTERRUPTED_WORDS = "veridical: stopped; the same command goes on where it stopp
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run one command and exit with its status."""
+    """Run one command and exit with its status. A request to end is taken like Ctrl-C: what is paid for is kept."""
+    for name in ("SIGTERM", "SIGHUP"):
+        if number := getattr(signal, name, None):
+            signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))
     sys.exit(run(arguments))
 
 
@@ -31,6 +35,7 @@ def run(arguments: list[str] | None = None) -> int:
     command = typer.main.get_command(app)
     try:
         status = command.main(arguments, prog_name="veridical", standalone_mode=False) or 0
+        sys.stdout.flush()
         return _say(INTERRUPTED_WORDS, STOPPED) if status == INTERRUPTED else status
     except typer.Exit as exit_:
         return exit_.exit_code
@@ -41,6 +46,8 @@ def run(arguments: list[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of our stdout went away (head, less)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:  # stdout is full, a file vanished
+        return _say(f"veridical: {error}", 1)
     except (VeridicalError, BaseExceptionGroup) as error:
         error = leaf(error)
         if isinstance(error, FatalError):

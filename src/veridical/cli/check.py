@@ -62,8 +62,14 @@ def check(
 ) -> None:
     if not knowledge and not reference and method != "no-context":
         raise UsageError("check needs something to judge against: --knowledge KB or --reference TEXT")
-    text = sys.stdin.read() if text == "-" else text
-    generation = Generation(id="text", text=text, topic=topic, prompt=prompt, reference=reference)
+    text = sys.stdin.buffer.read().decode("utf-8", "replace") if text == "-" else _whole(text)
+    generation = Generation(
+        id="text",
+        text=text,
+        topic=_whole(topic) if topic else None,
+        prompt=_whole(prompt),
+        reference=None if reference is None else _whole(reference),
+    )
     setup = Setup(
         method=method,
         judge=judge,
@@ -85,6 +91,11 @@ def check(
         raise typer.Exit(1)
 
 
+def _whole(argument: str) -> str:
+    """An argument without the half characters that stand for bytes that are no UTF-8."""
+    return argument.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
 async def _check(
     generation: Generation, setup: Setup, store: CallStore | None, budget: Budget
 ) -> tuple[Report, Method]:
@@ -99,19 +110,19 @@ async def _check(
 def _print(report: Report, made: Method) -> None:
     out = show.out()
     if report.abstained:
-        out.print(f"an abstention ({report.abstention}); nothing to check", markup=False)
+        out.print(f"an abstention ({show.printable(report.abstention or '')}); nothing to check", markup=False)
         return
     if report.failure:
         failure = report.failure
-        out.print(f"unscored: {failure.stage}: {failure.error}: {failure.message}", markup=False)
+        out.print(f"unscored: {failure.stage}: {failure.error}: {show.printable(failure.message)}", markup=False)
         return
     out.print(show.facts(report))
     for skipped in report.skipped:
         words = report.sentences[skipped.sentence].text
-        out.print(f"no claim ({skipped.reason}): {words}", markup=False, style="dim")
+        out.print(f"no claim ({skipped.reason}): {show.printable(words)}", markup=False, style="dim")
     for failed in report.failures:
         words = report.sentences[failed.sentence].text
-        out.print(f"not decomposed ({failed.failure.message}): {words}", markup=False)
+        out.print(f"not decomposed ({show.printable(failed.failure.message)}): {show.printable(words)}", markup=False)
     counts = show.verdicts([report])
     out.print("\n" + ", ".join(f"{label} {n}" for label, n in counts.most_common()), markup=False)
     if caution := warning(made):

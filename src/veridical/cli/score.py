@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import math
 import shutil
 import sys
 from pathlib import Path
@@ -96,13 +97,14 @@ def score(
     spellings = list(dict.fromkeys([f"factscore(gamma={gamma:g})", "factscore(gamma=0)", *(metric or DEFAULTS)]))
     for spelling in spellings:
         parse(spelling)
-    folder = RunFolder(out)
-    out.mkdir(parents=True, exist_ok=True)
-    source = Source(_spooled(generations, folder), on_error, sample_size, seed, facts)
-    budget = Budget(max_cost=max_cost)
-    made = asyncio.run(_run(source, setup, folder, budget, cache, fresh=fresh, log=log))
-    if parquet:
-        write_parquet(folder.reports(), folder.facts_path)
+    if fail_under is not None and not math.isfinite(fail_under):
+        raise UsageError(f"--fail-under {fail_under}: must be a number")
+    folder, budget = RunFolder(out), Budget(max_cost=max_cost)
+    with folder.held():
+        source = Source(_spooled(generations, folder), on_error, sample_size, seed, facts)
+        made = asyncio.run(_run(source, setup, folder, budget, cache, fresh=fresh, log=log))
+        if parquet:
+            write_parquet(folder.reports(), folder.facts_path)
     results = scores(
         folder.reports(), [parse(spelling) for spelling in spellings], seed=seed, signature=str(made.signature)
     )

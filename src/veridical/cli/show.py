@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -13,6 +14,7 @@ from rich.text import Text
 
 from ..types import JudgedFact, Label, Report, Score
 
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 MARKS = {
     Label.SUPPORTED: ("✓ supported", "green"),
     Label.CONTRADICTED: ("✗ contradicted", "red"),
@@ -37,6 +39,11 @@ def table(*columns: str, right: Sequence[str] = ()) -> rich.table.Table:
     for column in columns:
         made.add_column(column, justify="right" if column in right else "left", overflow="fold")
     return made
+
+
+def printable(text: str) -> str:
+    """The text without control characters, which a terminal would obey."""
+    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -84,7 +91,8 @@ def facts(report: Report) -> rich.table.Table:
     """Each fact with its verdict, the quoted evidence and its source."""
     made = table("fact", "verdict", "p", "evidence", "source", right=("p",))
     for judged in report.facts:
-        made.add_row(escape(judged.fact.text), *_verdict(judged), escape(_quote(judged)), escape(_source(judged)))
+        cells = [escape(printable(text)) for text in (judged.fact.text, _quote(judged), _source(judged))]
+        made.add_row(cells[0], *_verdict(judged), *cells[1:])
     return made
 
 

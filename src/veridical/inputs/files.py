@@ -70,6 +70,8 @@ def _opened(path: str) -> Iterator[io.BufferedReader]:
 def _records(stream: io.BufferedReader, name: str, columns: frozenset[str]) -> Iterator[Record]:
     magic = stream.peek(4)[:4]
     if magic[:2] == b"\x1f\x8b":
+        if isinstance(stream.raw, gzip.GzipFile):
+            raise InputError("gzip within gzip; unpack it once", file=name)
         yield from _records(io.BufferedReader(gzip.GzipFile(fileobj=stream)), name, columns)  # type: ignore[arg-type]
     elif magic == b"PAR1":
         yield from _parquet(_seekable(stream), name)
@@ -152,6 +154,8 @@ def _array(first: bytes, stream: IO[bytes], name: str, line: int) -> Iterator[Re
         line, seen = line + buffer.count("\n", seen, at), at
         mark = buffer[at : at + 1]
         if mark == "]":
+            if buffer[at + 1 :].strip() or any(part.strip() for part in source):
+                raise InputError("more after the end of the JSON array", file=name, line=line)
             return
         if due and mark == ",":
             at, due = at + 1, False

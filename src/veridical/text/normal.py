@@ -183,3 +183,15 @@ def _digits(word: str) -> list[str]:
 def _plain(value: Decimal) -> str:
     text = f"{value:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+_FILLERS = re.compile("[\u115f\u1160\u3164\uffa0]")
+"""Letters by category that show nothing."""
+_PLACEHOLDERS = frozenset({"n/a", "na", "none", "null", "nil"})
+
+
+def is_blank(text: str | None) -> bool:
+    """Whether a text says nothing: no letter or digit in it, or a word that stands for nothing ("N/A")."""
+    if not text or _PLACEHOLDERS.intersection((text.strip(" .").lower(),)):
+        return True
+    return not any(char.isalnum() for char in _FILLERS.sub("", text))
