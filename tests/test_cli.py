@@ -229,16 +229,51 @@ def test_c2_what_stays_unscored_is_counted_bounded_and_gives_status_1(tmp_path, 
     assert "unscored" in captured.err
 
 
-def test_l3_logprobs_asked_for_and_not_given_stay_failures(tmp_path, capsys):
+def test_l3_logprobs_asked_for_and_not_given_stop_before_the_run(tmp_path, capsys):
     path, out = items(tmp_path / "items.jsonl", 2), tmp_path / "run"
     with Served(reply) as server:
         arguments = ["score", str(path), "--out", str(out), "--judge", f"{server.url}#m", "--json"]
-        assert cli.run([*arguments, "--read", "logprobs"]) == 1
-        assert json.loads(capsys.readouterr().out)["scores"][0]["scored"] == 0
-        assert cli.run([*arguments, "--read", "auto", "--fresh"]) == 0
+        assert cli.run([*arguments, "--read", "logprobs"]) == 2
+        assert len(server.requests) == 1 and "--read text" in capsys.readouterr().err
+        assert cli.run([*arguments, "--read", "auto"]) == 0
     reports = [json.loads(line) for line in (out / "reports.jsonl").read_text(encoding="utf-8").splitlines()]
     modes = {fact["verdict"].get("mode", "text") for report in reports for fact in report["facts"]}
     assert modes == {"text"}
+
+
+def test_nothing_to_judge_against_is_said_before_the_run(tmp_path, capsys):
+    path = tmp_path / "bare.jsonl"
+    path.write_text('{"text": "The mill opened in 1890."}\n', encoding="utf-8")
+    assert cli.run(["score", str(path), "--out", str(tmp_path / "a")]) == 2
+    assert "--knowledge" in capsys.readouterr().err
+    assert cli.run(["score", str(path), "--out", str(tmp_path / "b"), "--facts", "given"]) == 2
+    assert "no input has facts" in capsys.readouterr().err
+
+
+def test_two_servers_on_one_host_are_two_judges(tmp_path, capsys):
+    path, out = items(tmp_path / "items.jsonl", 3), tmp_path / "run"
+    with Served(reply) as one, Served(reply) as two:
+        assert cli.run(["score", str(path), "--out", str(out), *judged(one)]) == 0
+        assert cli.run(["score", str(path), "--out", str(out), *judged(two)]) == 2
+    assert "verifier.model" in capsys.readouterr().err
+
+
+def test_an_unfinished_run_says_so(scored, tmp_path, capsys):
+    part = tmp_path / "part"
+    part.mkdir()
+    (part / "run.json").write_bytes((scored / "run.json").read_bytes())
+    lines = (scored / "reports.jsonl").read_bytes().splitlines(keepends=True)
+    (part / "reports.jsonl").write_bytes(b"".join(lines[:5]))
+    assert cli.run(["metrics", str(part)]) == 0
+    assert "unfinished: 5 of 15" in capsys.readouterr().out
+
+
+def test_sentences_that_are_not_english_are_counted(tmp_path, capsys):
+    path = tmp_path / "de.jsonl"
+    text = "Die Mühle wurde 1890 eröffnet und steht am Fluss."
+    path.write_text(json.dumps({"text": text, "reference": text}) + "\n", encoding="utf-8")
+    assert cli.run(["score", str(path), "--out", str(tmp_path / "run")]) == 0
+    assert "1 sentences are not English" in capsys.readouterr().out
 
 
 def test_max_cost_stops_before_it_is_exceeded(tmp_path, monkeypatch, capsys):
@@ -269,6 +304,7 @@ def test_estimate_is_close_to_what_the_run_then_asks(tmp_path, capsys):
         reports = [json.loads(line) for line in (out / "reports.jsonl").read_text(encoding="utf-8").splitlines()]
     decomposing = sum(len(report["sentences"]) for report in reports)
     assert estimate["calls"] == decomposing + estimate["facts"]
+    assert 0.6 < estimate["facts"] / sum(len(report["facts"]) for report in reports) < 1.7
     assert 0.5 < estimate["prompt_tokens"] / sum(report["usage"]["prompt_tokens"] for report in reports) < 2
 
 

@@ -89,7 +89,7 @@ async def test_one_answer_through_all_of_it(tmp_path, monkeypatch):
     async with Loopback(lambda request: chat("True") | usage(10, 2)) as server:
         store, budget = CallStore(tmp_path / "c.sqlite"), Budget()
         model = open_model(f"{server.url}#judge", store=store, budget=budget)
-        assert model.name == "127.0.0.1/judge"
+        assert model.name == f"127.0.0.1:{server.port}/judge"
         with measure() as meter:
             for _ in range(2):
                 assert (await model.chat(ask())).text == "True"

@@ -40,6 +40,19 @@ class Estimate(Struct, frozen=True, kw_only=True, omit_defaults=False):
     models: dict[str, Usage]
 
 
+class Named:
+    """A model of which only the name is known, as long as nothing is asked of it: no key is needed to estimate."""
+
+    def __init__(self, name: str) -> None:
+        self.name = self.identity = name
+
+    async def chat(self, request: ChatRequest) -> ChatReply:
+        raise RuntimeError(f"{self.name} was asked in a dry run")
+
+    async def close(self) -> None:
+        pass
+
+
 class DryRun:
     """A stand-in for a model: counts what it is sent, answers what keeps the pipeline going."""
 
@@ -73,10 +86,12 @@ _SENTENCE = re.compile(r"<sentence-[^>]*>(.*?)</sentence-", re.DOTALL)
 
 
 def _facts(prompt: str) -> str:
-    """As many dash-list facts as the prompt's last sentence would give, each of a fact's usual length."""
+    """As many dash-list facts as the prompt's last sentence would give: a window of its words each, none twice."""
     sentences = _SENTENCE.findall(prompt)
-    words = len(sentences[-1].split()) if sentences else 0
-    return "\n".join(f"- Somebody did the thing of number {n}." for n in range(max(1, round(words / WORDS_PER_FACT))))
+    words = sentences[-1].split() if sentences else []
+    count = max(1, round(len(words) / WORDS_PER_FACT))
+    starts = [round(n * len(words) / count) for n in range(count)]
+    return "\n".join(f"- {' '.join(words[start : start + 8])} ({n})" for n, start in enumerate(starts))
 
 
 def _dry(method: Method) -> tuple[Method, list[DryRun]]:

@@ -39,6 +39,10 @@ class RunInfo(Struct, frozen=True, kw_only=True):
     input: str
     """Name of the input file."""
     input_sha256: str
+    generations: int | None = None
+    """How many there are to report."""
+    metrics: tuple[str, ...] = ()
+    """What the run was scored with first."""
     settings: dict[str, Any] = {}
     """The options that chose what was read and how: sample, seed, facts, metrics."""
     versions: dict[str, str] = msgspec.field(

@@ -40,6 +40,8 @@ def run(arguments: list[str] | None = None) -> int:
     except typer.Exit as exit_:
         return exit_.exit_code
     except typer.TyperException as error:
+        if type(error).__name__ == "NoArgsIsHelpError":
+            return _say(_words(error), 2)
         return _say(f"veridical: {_words(error)}", 2)
     except (KeyboardInterrupt, typer.Abort):
         return _say(INTERRUPTED_WORDS, STOPPED)

@@ -62,6 +62,8 @@ def check(
 ) -> None:
     if not knowledge and not reference and method != "no-context":
         raise UsageError("check needs something to judge against: --knowledge KB or --reference TEXT")
+    if knowledge and reference is not None:
+        raise UsageError("--reference takes the place of --knowledge: give one of them")
     text = sys.stdin.buffer.read().decode("utf-8", "replace") if text == "-" else _whole(text)
     generation = Generation(
         id="text",

@@ -46,6 +46,10 @@ def compare(
     _print(result)
     out = show.out()
     for name, folder in folders:
+        total, found = folder.info().generations, len(folder.done())
+        if total is not None and found < total:
+            out.print(f"unfinished: {name} reports {found} of {total} generations", style="yellow", markup=False)
+    for name, folder in folders:
         out.print(f"{name}: {folder.info().signature}", markup=False, style="dim")
 
 

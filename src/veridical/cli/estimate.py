@@ -8,7 +8,7 @@ from typing import Annotated
 import msgspec
 import typer
 
-from ..estimate import Estimate
+from ..estimate import CHARACTERS_PER_TOKEN, WORDS_PER_FACT, Estimate
 from ..estimate import estimate as estimated
 from ..inputs import read, sample
 from . import show
@@ -71,7 +71,7 @@ def estimate(
 async def _estimate(path: str, setup: Setup, latency: float, size: int, seed: int) -> Estimate:
     total = sum(1 for _ in read(path, on_error="skip"))
     chosen = sample(read(path, on_error="skip"), size, seed)
-    async with opened(setup) as made:
+    async with opened(setup, dry=True) as made:
         return await estimated(chosen, made, total=total, latency=latency, concurrency=setup.concurrency, limit=size)
 
 
@@ -88,4 +88,5 @@ def _print(result: Estimate, latency: float, concurrency: int) -> None:
     out.print(f"{result.generations} generations, about {result.facts:,} facts; {cost}", markup=False)
     if result.calls:
         out.print(f"{result.seconds / 60:.1f} minutes at {latency:g} s a call and {concurrency} at once", markup=False)
-    out.print(f"taken from {result.sampled} generations, four characters a token", markup=False, style="dim")
+    assumed = "taken from {} generations; a fact for each {} words of an LLM's splitting, {:g} characters a token"
+    out.print(assumed.format(result.sampled, WORDS_PER_FACT, CHARACTERS_PER_TOKEN), markup=False, style="dim")

@@ -16,7 +16,8 @@ from .options import AsJson
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
-DEFAULTS = ("factscore(gamma=10)", "factscore(gamma=0)", "precision", "precision(decided)", "facts")
+DEFAULTS = ("factscore(gamma=0)", "precision", "precision(decided)", "response_rate", "facts")
+"""Printed beside the metrics that the run was scored with."""
 
 
 @app.command(
@@ -35,12 +36,14 @@ def metrics(
 ) -> None:
     folder = RunFolder(run)
     info = folder.info()
-    made = [parse(spelling) for spelling in metric or DEFAULTS]
+    made = [parse(spelling) for spelling in metric or list(dict.fromkeys([*info.metrics, *DEFAULTS]))]
     results = scores(folder.reports(), made, level=level, seed=seed, abstentions=abstentions, signature=info.signature)
     if as_json:
         typer.echo(msgspec.json.encode({"scores": results, "run": str(run)}).decode())
         return
     out = show.out()
+    if info.generations is not None and results[0].n < info.generations:
+        out.print(f"unfinished: {results[0].n} of {info.generations} generations are reported", style="yellow")
     out.print(show.scores(results))
     out.print()
     for line in show.denominators(results[0]):

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import UsageError
+from ..estimate import Named
 from ..methods import METHODS, Method, Parts, method
 from ..models.base import LanguageModel
 from ..models.cache import CallStore
@@ -104,6 +105,7 @@ class Setup:
         _one_of("--facts", self.facts, ("extracted", "given", "given-model"))
         _one_of("--read", self.read, ("auto", "logprobs", "text"))
         _one_of("--demonstrations", self.demonstrations, ("biographies", "general"))
+        rule(self.abstain)
 
     @property
     def recipe(self) -> str:
@@ -112,9 +114,9 @@ class Setup:
 
 @asynccontextmanager
 async def opened(
-    setup: Setup, *, store: CallStore | None = None, budget: Budget | None = None
+    setup: Setup, *, store: CallStore | None = None, budget: Budget | None = None, dry: bool = False
 ) -> AsyncIterator[Method]:
-    """Models and knowledge opened, put together as a method, and closed again."""
+    """Models and knowledge opened, put together as a method, and closed again. `dry`: models have names only."""
     budget = budget or Budget()
     models: dict[str, LanguageModel] = {}
 
@@ -122,7 +124,9 @@ async def opened(
         if spec is None or spec == EMBEDDED:
             return None
         if spec not in models:
-            models[spec] = open_model(spec, store=store, budget=budget, concurrency=setup.concurrency)
+            models[spec] = (
+                Named(spec) if dry else open_model(spec, store=store, budget=budget, concurrency=setup.concurrency)
+            )
         return models[spec]
 
     judge, decomposer = model(setup.judge), model(setup.decomposer)
@@ -149,14 +153,15 @@ async def opened(
 
 
 async def _reading(wanted: str, judge: LanguageModel | None) -> Any:
-    """ "logprobs" or "text" for the whole run, so that no score mixes the two."""
-    if wanted != "auto":
-        return wanted
-    if judge is None:
+    """How all verdicts of the run are read, "logprobs" or "text": no score mixes the two."""
+    if judge is None or wanted == "text":
         return "text"
     from ..models.probe import gives_logprobs
 
-    return "logprobs" if await gives_logprobs(judge) else "text"
+    given = await gives_logprobs(judge)
+    if wanted == "logprobs" and not given:
+        raise UsageError(f"{judge.name} gives no log-probabilities of True and False: --read text or --read auto")
+    return "logprobs" if given else "text"
 
 
 def _searcher(spec: str | None) -> Any:

@@ -75,14 +75,14 @@ class _Bar:
     def __init__(self, console: rich.console.Console, budget: Budget) -> None:
         self._speed = _Speed(budget)
         self._progress = rich.progress.Progress(
-            rich.progress.TextColumn("{task.completed}/{task.total} generations"),
+            rich.progress.TextColumn("{task.completed} generations of {task.fields[of]}"),
             rich.progress.BarColumn(),
             rich.progress.TextColumn("{task.fields[speed]}"),
             rich.progress.TimeRemainingColumn(),
             console=console,
             transient=True,
         )
-        self._task = self._progress.add_task("", total=None, speed="")
+        self._task = self._progress.add_task("", total=None, speed="", of="?")
 
     def __enter__(self) -> _Bar:
         self._progress.start()
@@ -93,7 +93,7 @@ class _Bar:
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, Started):
-            self._progress.update(self._task, total=event.total, completed=event.done)
+            self._progress.update(self._task, total=event.total, completed=event.done, of=event.total or "?")
         elif isinstance(event, Reported):
             self._speed.facts += len(event.report.facts)
             self._progress.update(self._task, advance=1, speed=str(self._speed))

@@ -22,7 +22,7 @@ from ..metrics import parse
 from ..models.cache import CallStore
 from ..models.metered import Budget
 from ..run import run
-from ..scores import scores, unscored
+from ..scores import scores
 from ..types import Score
 from . import show
 from .options import (
@@ -102,13 +102,14 @@ def score(
     folder, budget = RunFolder(out), Budget(max_cost=max_cost)
     with folder.held():
         source = Source(_spooled(generations, folder), on_error, sample_size, seed, facts)
-        made = asyncio.run(_run(source, setup, folder, budget, cache, fresh=fresh, log=log))
+        _check_evidence(source, setup)
+        made = asyncio.run(_run(source, setup, folder, budget, cache, spellings, fresh=fresh, log=log))
         if parquet:
             write_parquet(folder.reports(), folder.facts_path)
     results = scores(
         folder.reports(), [parse(spelling) for spelling in spellings], seed=seed, signature=str(made.signature)
     )
-    left = list(unscored(folder.reports(), parse(spellings[0]))) if results[0].unscored else []
+    left = _left(folder) if results[0].unscored or results[0].unjudged else []
     _print(results, folder, made, source, budget, left, as_json=as_json)
     _exit(results, fail_under)
 
@@ -116,7 +117,7 @@ def score(
 DEFAULTS = ("precision", "facts")
 """Printed beside FActScore with and without its length penalty."""
 SHOWN = 10
-"""Ids of unscored generations that are printed."""
+"""How many of the things that stayed unscored are printed."""
 
 
 class Source:
@@ -126,7 +127,11 @@ class Source:
         self.path, self.on_error, self.size, self.seed = path, on_error, size, seed
         self.facts = "model" if facts == "given-model" else "human"
         checked = self._open()
-        self.total = sum(1 for _ in checked)
+        self.total = self.references = self.given = 0
+        for generation in checked:
+            self.total += 1
+            self.references += generation.reference is not None
+            self.given += generation.facts is not None or bool(generation.abstained)
         self.format, self.fields, self.skipped = checked.format, checked.fields, list(checked.skipped)
         if not self.total:
             raise UsageError(f"{path}: no usable generation in it")
@@ -151,12 +156,23 @@ class Source:
         return {**chosen, **skips, **({"facts": self.facts} if self.facts == "model" else {})}
 
 
+def _check_evidence(source: Source, setup: Setup) -> None:
+    """What would leave everything unscored is said before the run."""
+    if setup.facts != "extracted" and not source.given:
+        raise UsageError(f"--facts {setup.facts}: no input has facts")
+    if setup.recipe == "no-context":
+        return
+    if not setup.knowledge and not source.references:
+        raise UsageError("nothing to judge against: give --knowledge KB, or a reference with each input")
+
+
 async def _run(
     source: Source,
     setup: Setup,
     folder: RunFolder,
     budget: Budget,
     cache: Path | None,
+    metrics: list[str],
     *,
     fresh: bool,
     log: bool,
@@ -170,8 +186,12 @@ async def _run(
                 fields=made.signature.fields,
                 input=Path(source.path).name,
                 input_sha256=source.sha256,
+                generations=source.total,
+                metrics=tuple(metrics),
                 settings=source.settings,
             )
+            if setup.knowledge and source.references:
+                err.print(f"note: --knowledge takes the place of the references of {source.references} inputs")
             done = folder.start(made.signature, info, fresh=fresh)
             with listener(err, budget, folder.events_path if log else None) as on_event:
                 await run(
@@ -186,6 +206,18 @@ async def _run(
             return made
     finally:
         store.close()
+
+
+def _left(folder: RunFolder) -> list[tuple[str, str]]:
+    """(id of a generation or fact, what went wrong) of everything that stayed without a value."""
+    found: list[tuple[str, str]] = []
+    for report in folder.reports():
+        id_ = report.generation.id
+        failures = [(id_, report.failure)] if report.failure else []
+        failures += [(f"{id_}/{failed.sentence}", failed.failure) for failed in report.failures]
+        failures += [(judged.fact.id, judged.failure) for judged in report.facts if judged.failure]
+        found += [(name, f"{f.stage}: {f.error}: {f.message}") for name, f in failures]
+    return found
 
 
 def _print(
@@ -208,11 +240,16 @@ def _print(
     for line in show.denominators(results[0]):
         out.print(line, markup=False)
     for id_, reason in left[:SHOWN]:
-        out.print(f"    {id_}: {reason}", markup=False)
+        out.print(f"    {id_}: {show.printable(reason)}", markup=False)
     if len(left) > SHOWN:
         out.print(f"    … and {len(left) - SHOWN} more (--json lists them all)", markup=False)
-    counts = show.verdicts(folder.reports())
-    out.print("verdicts: " + ", ".join(f"{label} {n}" for label, n in counts.most_common()), markup=False)
+    counts, foreign = show.verdicts(folder.reports()), _foreign(folder)
+    if counts:
+        out.print("verdicts: " + ", ".join(f"{label} {n}" for label, n in counts.most_common()), markup=False)
+    if foreign:
+        out.print(
+            f"caution: {foreign} sentences are not English; the embedded parts were made for English", markup=False
+        )
     if source.skipped:
         out.print(f"skipped input lines: {len(source.skipped)}; first: {source.skipped[0]}", markup=False)
     if caution := warning(made):
@@ -223,15 +260,23 @@ def _print(
     out.print(f"every fact: {folder.reports_path}", markup=False)
 
 
+def _foreign(folder: RunFolder) -> int:
+    """Facts that are whole sentences because the clause splitter does not know their language."""
+    return sum("not English" in flag for r in folder.reports() for j in r.facts for flag in j.fact.flags)
+
+
 def _exit(results: list[Score], fail_under: float | None) -> None:
-    first = results[0]
+    """Status 1 where something stayed unscored or the threshold was missed; stderr says which."""
+    first, complaints = results[0], []
     if first.unscored or first.unjudged:
-        typer.echo(
-            "veridical: something stayed unscored; --fresh asks again for that alone (the cache has the rest)", err=True
+        complaints.append(
+            "something stayed unscored; --fresh asks models again for what failed, the cache has the rest"
         )
-        raise typer.Exit(1)
     if fail_under is not None and (first.value is None or first.value < fail_under):
-        typer.echo(f"veridical: {first.name} is below {fail_under}", err=True)
+        complaints.append(f"{first.name} is {show.number(first.value)}, below {fail_under}")
+    for complaint in complaints:
+        typer.echo(f"veridical: {complaint}", err=True)
+    if complaints:
         raise typer.Exit(1)
 
 

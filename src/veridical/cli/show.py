@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -26,7 +27,12 @@ MARKS = {
 def out() -> rich.console.Console:
     """stdout; plain and wide when it is not a terminal, so that nothing is cut in a pipe."""
     console = rich.console.Console(highlight=False)
-    return console if console.is_terminal else rich.console.Console(highlight=False, width=160)
+    return console if console.is_terminal else rich.console.Console(highlight=False, width=_width())
+
+
+def _width() -> int:
+    columns = os.environ.get("COLUMNS", "")
+    return int(columns) if columns.isdecimal() and int(columns) >= 40 else 160
 
 
 def err() -> rich.console.Console:
@@ -61,12 +67,12 @@ def reasons(counts: dict[str, int]) -> str:
 def scores(results: Sequence[Score]) -> rich.table.Table:
     """One row a metric: value, interval, denominators, bounds."""
     level = f"{results[0].level:.0%} interval" if results else "interval"
-    made = table("metric", "value", level, "scored", "bounds if the unscored were …", right=("value", "scored"))
+    made = table("metric", "value", level, "scored", "with the unscored counted", right=("value", "scored"))
     for score in results:
         if not score.unscored and not score.unjudged:
             bounds = "nothing unscored"
         else:
-            bounds = "–" if score.bounds is None else "{:.3f} not, {:.3f} all supported".format(*score.bounds)
+            bounds = "–" if score.bounds is None else "between {:.3f} and {:.3f}".format(*score.bounds)
         denominator = f"{score.scored} of {score.n}"
         made.add_row(score.name, number(score.value), span(score.low, score.high), denominator, bounds)
     return made
@@ -82,7 +88,7 @@ def denominators(score: Score) -> list[str]:
         lines.append(f"  without claims {score.no_claims}")
     if score.unscored:
         lines.append(f"  unscored {sum(score.unscored.values())}: {reasons(score.unscored)}")
-    facts = f"{score.facts_judged} of {score.facts} facts judged"
+    facts = f"{score.facts_judged} of their {score.facts} facts judged"
     lines.append(facts + (f"; without verdict: {reasons(score.unjudged)}" if score.unjudged else ""))
     return lines
 

@@ -47,7 +47,7 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     """Where and how a model is to be reached."""
 
     name: str
-    """"provider/model", or "host/model" for an address."""
+    """"provider/model", or "host:port/model" for an address."""
     base_url: str
     model: str
     api_key: str | None = None
@@ -110,9 +110,14 @@ def endpoint(spec: str, environ: Mapping[str, str] = os.environ) -> Endpoint:
 
 
 def price_of(name: str, environ: Mapping[str, str] = os.environ) -> Price | None:
-    """The price of a model by its `name`; 0 for those that run locally, None where it is not known."""
+    """The price of a model by its `name` or its address; 0 for those that run locally, None where it is not known."""
+    if name.startswith(("http://", "https://")):
+        try:
+            return _by_address(name, environ).price
+        except UsageError:
+            return None
     provider, _, model = name.partition("/")
-    if provider in ("llamacpp", "embedded") or (model and _local(provider)):
+    if provider in ("llamacpp", "embedded") or (model and _local(provider.rsplit(":", 1)[0])):
         return Price(prompt=0.0, completion=0.0)
     known = providers(environ).get(provider)
     return _price(_dialect(known, model, environ)) if known and model else None
@@ -121,14 +126,16 @@ def price_of(name: str, environ: Mapping[str, str] = os.environ) -> Price | None
 def _by_address(spec: str, environ: Mapping[str, str]) -> Endpoint:
     base_url, _, model = spec.partition("#")
     try:
-        host = urlsplit(base_url).hostname
+        host, port = urlsplit(base_url).hostname, urlsplit(base_url).port
     except ValueError as error:
         raise UsageError(f"{spec!r} is no address: {error}") from error
     if not model or not host:
         raise UsageError(f"{spec!r}: an address needs the model's name after '#': http://127.0.0.1:8000/v1#name")
     local = _local(host)
     return Endpoint(
-        name=f"{host}/{model}",  # without the port: a server that comes back at another one is still the same judge
+        name=f"{host}:{port}/{model}"
+        if port
+        else f"{host}/{model}",  # with the port: two servers on one host are two judges
         base_url=base_url,
         model=model,
         api_key=environ.get(_ANY_KEY),
