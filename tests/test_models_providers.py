@@ -78,7 +78,11 @@ def test_any_name_is_an_endpoint_or_a_usage_error(name):
 
 def test_an_address_with_a_model(tmp_path):
     place = endpoint("http://10.0.0.7:8000/v1#org/judge", nothing(tmp_path))
-    assert (place.name, place.base_url, place.model) == ("10.0.0.7:8000/org/judge", "http://10.0.0.7:8000/v1", "org/judge")
+    assert (place.name, place.base_url, place.model) == (
+        "10.0.0.7:8000/org/judge",
+        "http://10.0.0.7:8000/v1",
+        "org/judge",
+    )
     assert (place.api_key, place.price) == (None, Price(prompt=0.0, completion=0.0))
     far = endpoint("https://llm.example.org/v1#m", {"VERIDICAL_API_KEY": "k", **nothing(tmp_path)})
     assert (far.name, far.api_key, far.price) == ("llm.example.org/m", "k", None)

@@ -1,4 +1,4 @@
-"""Measure, explain and repair the factuality of long-form text written by language models.
+"""Measure and explain the factuality of long-form text written by language models.
 
     import veridical
 
@@ -89,6 +89,10 @@ __all__ = [
     "read",
     "score",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 def __getattr__(name: str) -> Any:

@@ -44,7 +44,7 @@ class _Lazy(typer.core.TyperGroup):
 app = typer.Typer(
     cls=_Lazy,
     name="veridical",
-    help="Measure, explain and repair the factuality of long-form text written by language models.",
+    help="Measure and explain the factuality of long-form text written by language models.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,

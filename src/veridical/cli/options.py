@@ -79,7 +79,8 @@ Demonstrations = Annotated[
     str, typer.Option("--demonstrations", help="Examples for the LLM decomposer: biographies or general.")
 ]
 Cache = Annotated[
-    Path | None, typer.Option("--cache", help="Cache of calls, may be shared (default: in the run folder).")
+    Path | None,
+    typer.Option("--cache", help="File that keeps replies of models; may be shared (score: in the run folder)."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON to stdout.")]
 
