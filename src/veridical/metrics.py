@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -124,7 +125,7 @@ def recall_at_k(supported: int, k: int) -> float:
 
 
 @dataclass(frozen=True)
-class Macro:
+class Macro(ABC):
     """Base of all metrics here (see `Metric`): the value of a run is the mean over its generations."""
 
     repeats: bool = False
@@ -141,18 +142,19 @@ class Macro:
         return f"{self._word}{k}({inside})" if inside else f"{self._word}{k}"
 
     @property
-    def rule(self) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def rule(self) -> str: ...
 
-    def of(self, report: Report) -> float | None:
-        raise NotImplementedError
+    @abstractmethod
+    def of(self, report: Report) -> float | None: ...
 
-    def bounds(self, report: Report) -> tuple[float, float] | None:
-        raise NotImplementedError
+    @abstractmethod
+    def bounds(self, report: Report) -> tuple[float, float] | None: ...
 
     @property
+    @abstractmethod
     def _word(self) -> str:
-        raise NotImplementedError
+        """The metric's word in its name."""
 
 
 def _option(name: str, value: Any) -> str:
@@ -167,8 +169,8 @@ def _option(name: str, value: Any) -> str:
 class _Share(Macro):
     """A number between 0 and 1 of the tally of a report."""
 
-    def _value(self, tally: Tally) -> float | None:
-        raise NotImplementedError
+    @abstractmethod
+    def _value(self, tally: Tally) -> float | None: ...
 
     def of(self, report: Report) -> float | None:
         if report.abstained or trouble(report):
