@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from .notes import notes
 from .phrases import Aside, Phrases, cross, is_adjunct
+from .sound import clause_of, is_sound
 from .tree import Part, Tokens, Tree, copula
 
 Fact = tuple[Part, ...]
@@ -28,6 +29,20 @@ _TIGHT = frozenset({"for", "with", "by", "to", "into"})
 """Prepositions whose noun keeps what follows it: "known for roles in films" is not "known in films"."""
 _CONDITIONS = frozenset(["if", "unless", "whether", "so", "lest"])
 
+_INTRANSITIVE = frozenset({
+    "married", "retired", "graduated", "died", "sang", "danced", "lived", "worked", "moved", "travelled", "traveled",
+    "returned", "emigrated", "escaped", "rested", "studied", "acted", "performed", "toured", "fell", "rose", "rust",
+    "rusts", "emerged", "competed", "appeared", "resigned", "survived", "slept", "swam", "fished", "fought", "stayed",
+})  # fmt: skip
+"""Verbs that are said without an object as a rule: "she married and had two sons" is not "married two sons"."""
+_BE = frozenset(["be", "been", "is", "are", "was", "were", "'s"])
+_ONLY = frozenset(["first", "only", "last", "second", "third", "most"])
+_HAVE = ("has", "have", "had")
+_SAME_FORM = frozenset({"VBN", "VBD"})
+"""Forms that the tagger mixes up."""
+_OWNING = frozenset({"have", "has", "had", "having", "became", "become", "becomes", "becoming", "joined", "kept"})
+"""Verbs whose object is no other verb's."""
+
 
 @dataclass
 class Extraction:
@@ -40,6 +55,8 @@ class Extraction:
     phrases: Phrases = field(init=False)
     _read: set[int] = field(default_factory=set)
     """Verbs whose clause was read, and asides that were told."""
+    _left_out: set[int] = field(default_factory=set)
+    """Helpers that are put in another form."""
     _subjects: dict[int, Sequence[Subject]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -76,7 +93,7 @@ class Extraction:
         past = self._past(group)
         self._say(verb, subjects, group, objects, adjuncts, gap)
         self._tell_asides(past, subjects)
-        self._joined(verb, subjects, group, frozenset(tree.kids(verb, "aux", "auxpass")) or aux)
+        self._joined(verb, subjects, group, objects, frozenset(tree.kids(verb, "aux", "auxpass")) or aux)
         for other in tree.kids(verb, "advcl", "parataxis"):
             self._adverbial(other, subjects, past)
 
@@ -99,8 +116,14 @@ class Extraction:
         adjuncts: list[int] = []
         for child in tree.children[verb]:
             dep = tree.deps[child]
-            if dep in ("aux", "auxpass", "neg", "prt") or (
-                dep == "advmod" and tree.low(child) not in _DISCOURSE and not tree.tags[child].startswith("W")
+            if (
+                dep in ("aux", "auxpass", "neg", "prt")
+                or tree.low(child) == "and/or"
+                or (
+                    dep == "advmod"
+                    and (tree.low(child) not in _DISCOURSE or tree.children[child])
+                    and not tree.tags[child].startswith("W")
+                )
             ):
                 group |= tree.below(child)
             elif tree.tags[child] in _RELATIVE or (dep == "prep" and self._asks(child)):
@@ -111,7 +134,7 @@ class Extraction:
                 objects.append(self.phrases.read(child, adjuncts))
             elif is_adjunct(tree, child) or dep in ("prep", "agent", "npadvmod"):
                 adjuncts.append(child)
-        return frozenset(group), objects, adjuncts
+        return frozenset(group) - self._left_out, objects, adjuncts
 
     def _limits(self, node: int) -> bool:
         """A condition ("if …") or whose claim it is ("according to …")."""
@@ -128,9 +151,15 @@ class Extraction:
         """The objects of the verb that is joined to this one: "wrote and directed the film"."""
         tree = self.tree
         other = next(iter(tree.kids(verb, "conj")), None)
-        if other is None or not tree.kids(verb, "cc") or not tree.tags[other].startswith("V"):
+        if other is None or not tree.kids(verb, "cc"):
             return []
-        return [] if tree.kids(other, "mark", *_SUBJECTS) else self._predicate(other)[1]
+        forms = {tree.tags[verb], tree.tags[other]}
+        if not (forms <= _SAME_FORM or (len(forms) == 1 and tree.tags[verb].startswith("V"))):
+            return []
+        alone = tree.low(verb) in _INTRANSITIVE or any(at > verb for at in tree.kids(verb, "prt", "advmod"))
+        if alone or tree.low(other) in _OWNING or tree.kids(other, "mark", *_SUBJECTS):
+            return []
+        return self._predicate(other)[1]
 
     def _say(
         self,
@@ -146,16 +175,24 @@ class Extraction:
             cores = cross(cores, alternatives)
         extras = self._extras(adjuncts) or [frozenset[int]()]
         pairs = [(subject, core) for core in cores for subject in subjects or [()]]
+        facts: list[Fact] = []
         if len(extras) == 1 and extras[0] and self._is_said_alone(group, cores[0]):
-            self.facts += [self._fact(subject, core, frozenset(), verb, gap) for subject, core in pairs[:1]]
+            facts += [self._fact(subject, core, frozenset(), verb, gap) for subject, core in pairs[:1]]
         for place, extra in enumerate(extras):
             said = pairs if place == 0 or len(pairs) * len(extras) <= PAIRS else pairs[:1]
-            self.facts += [self._fact(subject, core, extra, verb, gap) for subject, core in said]
+            facts += [self._fact(subject, core, extra, verb, gap) for subject, core in said]
+        self.facts += [fact if is_sound(fact, self.tree) else (clause_of(verb, self.tree),) for fact in facts]
 
     def _is_said_alone(self, group: Tokens, core: Tokens) -> bool:
         """Long enough, or a predicate noun, to be a claim without its only adjunct."""
-        if any(self.tree.kids(verb, "attr") for verb in group):
-            return True
+        tree = self.tree
+        nouns = [noun for verb in group for noun in tree.kids(verb, "attr")]
+        if any(
+            tree.low(child) in _ONLY or tree.tags[child] == "JJS" for noun in nouns for child in tree.children[noun]
+        ):
+            return False
+        if nouns:
+            return any(tree.low(at) in _BE for at in group)
         return sum(len(self.tree.words[index]) > SHORT for index in core) >= LONG
 
     def _extras(self, adjuncts: Sequence[int]) -> list[Tokens]:
@@ -211,25 +248,76 @@ class Extraction:
             return True
         return any(tree.low(child) == "to" for child in tree.kids(adverbial, "aux"))
 
-    def _joined(self, verb: int, subjects: Sequence[Subject], group: Tokens, helpers: Tokens) -> None:
+    def _joined(
+        self, verb: int, subjects: Sequence[Subject], group: Tokens, objects: list[list[Tokens]], helpers: Tokens
+    ) -> None:
         """The clauses joined to this one; a noun joined to a verb is a further object of it."""
         tree = self.tree
         for other in () if tree.either(verb) else tree.kids(verb, "conj"):
+            if subjects and self._is_gapped(verb, other):
+                self._gapped(verb, other, group)
+                continue
             noun = tree.tags[verb].startswith("V") and tree.tags[other].startswith("N")
-            if noun and subjects and not self._own_subjects(other):
+            if noun and tree.kids(other, "poss") and tree.kids(verb, "dobj") and self._is_parallel(verb, other):
+                self._read.add(other)  # "won the race in 1990 and his brother in 1994": won or was won?
+                self.facts.append((clause_of(verb, tree),))
+            elif noun and subjects and not self._own_subjects(other):
                 self._read.add(other)
                 adjuncts: list[int] = []
                 self._say(verb, subjects, group, [self.phrases.read(other, adjuncts)], adjuncts, "")
+            elif tree.tags[other] == "IN" and tree.kids(other, "pobj"):  # "for his plays and for his wit"
+                self._read.add(other)
+                for extra in self.phrases.read(other):
+                    self._say(verb, subjects, group | extra, objects, [], "")
             else:
                 shares = tree.tags[other] == tree.tags[verb] and tree.tags[other] in ("VBN", "VBG", "VB")
+                if tree.tags[other] == "VBG":  # "having won the cup and scoring": has won, is scoring
+                    had = copula(any(subject[-1] == "had" for subject in subjects))
+                    subjects = [(*one[:-1], had) if one[-1] in _HAVE else one for one in subjects]
                 self._clause(other, subjects, aux=helpers if shares else frozenset())
+
+    def _is_gapped(self, verb: int, other: int) -> bool:
+        """ "His first book was published in 1950 and his second in 1956": a subject that has no verb of its own."""
+        tree = self.tree
+        named = tree.tags[other].startswith("N") or (tree.tags[other] == "JJ" and tree.kids(other, "det", "poss"))
+        if not named or tree.kids(verb, "dobj", "attr", "acomp", "oprd") or self._own_subjects(other):
+            return False
+        return self._is_parallel(verb, other)
+
+    def _is_parallel(self, verb: int, other: int) -> bool:
+        tree = self.tree
+        before = {tree.low(child) for child in tree.kids(verb, "prep") if child < other}
+        return any(tree.low(child) in before for child in tree.kids(other, "prep"))
+
+    def _gapped(self, verb: int, other: int, group: Tokens) -> None:
+        tree = self.tree
+        self._read.add(other)
+        first = self._own_subjects(verb)
+        name = tree.words[other][:1].isupper() or tree.tags[other] == "JJ"
+        if not first or not (name or tree.tags[other] == tree.tags[first[0]]):  # "was" or "were" is not known
+            self.facts.append((clause_of(verb, tree),))
+            return
+        words = frozenset({other}).union(*(tree.below(at) for at in tree.children[other] if at < other))
+        noun = {first[0], *tree.kids(first[0], "compound")} if tree.tags[other] == "JJ" else set[int]()
+        self.facts += [(words, frozenset(noun), group | extra) for extra in self._extras(tree.kids(other, "prep"))]
 
     def _adverbial(self, node: int, subjects: Sequence[Subject], past: bool) -> None:
         tree = self.tree
         if self._stays(node):
             return
         bare = not tree.kids(node, "aux", "auxpass", *_SUBJECTS) and tree.tags[node] in ("VBN", "VBG", "VBD", "JJ")
+        having = [at for at in tree.kids(node, "aux") if tree.low(at) == "having"]
+        if having and not self._own_subjects(node):
+            self._left_out |= {*having}
+            subjects = [(*subject, self._have(subject, past)) for subject in subjects]
         self._clause(node, [(*subject, copula(past)) for subject in subjects] if bare else subjects)
+
+    def _have(self, subject: Subject, past: bool) -> str:
+        """What "having won" is said with."""
+        first = subject[0]
+        tokens = frozenset[int]() if isinstance(first, str) else first
+        plural = any(self.tree.tags[at] in ("NNS", "NNPS") or self.tree.low(at) == "they" for at in tokens)
+        return "had" if past else "have" if plural else "has"
 
     def _tell_asides(self, past: bool, subjects: Sequence[Subject]) -> None:
         """What is said beside the clause of its phrases."""
@@ -299,8 +387,9 @@ class Extraction:
         word = tree.words[at]
         if not all(tree.words[index][:1].isupper() for index in tree.below(at)):
             return False
+        title = tree.tags[tree.heads[at]].startswith("NNP") and not tree.kids(tree.heads[at], "det")
         if tree.tags[at] == "JJ" and tree.deps[at] == "amod":
-            return True
+            return not title  # "Lucasian Professor"
         common = tree.tags[tree.heads[at]] in ("NN", "NNS")
         return (
             common and tree.tags[at] in ("JJ", "NNP") and (tree.tags[at] == "JJ" or word.endswith(("an", "ese", "ish")))
@@ -317,7 +406,10 @@ class Extraction:
                 continue
             if not tree.kids(head, "det", "poss") and tree.low(at) == tree.words[at]:
                 names = [one for one in tree.kids(head, "compound") if one > at and tree.tags[one].startswith("NNP")]
-                found.append((frozenset([*names, head]), verb, tree.below(at)))
+                said = tree.below(at)
+                article = " an" if tree.low(min(said))[0] in "aeio" else " a"
+                known = any(tree.deps[one] in ("det", "poss") for one in said) or "-" in tree.words[at]
+                found.append((frozenset([*names, head]), verb if known else verb + article, said))
         return found
 
     def _past(self, group: Tokens) -> bool:

@@ -14,6 +14,7 @@ from ..text.lines import unmarked
 from .model import LOCK, load
 from .repair import Draft
 from .tree import Tree
+from .verbs import mend
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -23,7 +24,7 @@ LONGEST = 120
 """Tokens of a sentence that are parsed; its cost stays bounded, and no sane sentence is longer."""
 WIDEST = 4000
 """Code points of a sentence that are split into tokens."""
-_CITATION = re.compile(r"\s?\[\d{1,4}\]")
+_CITATION = re.compile(r"\s?\[(?:\d{1,4}|citation needed)\]")
 _BRACKET = re.compile(r"\s?[(]([^()]{1,200})[)]")
 _TITLE = re.compile(r"[\"“]([\w'’#¡¿][^\"“”]{0,80}?)([,.]?)[\"”]|(?<!\w)['‘]([A-Z][^'‘’\n]{0,80}?)([,.]?)['’](?!\w)")
 _DATED = re.compile(
@@ -146,7 +147,9 @@ def _tree(ready: Prepared, doc: Doc) -> Tree:
     size = len(doc)
     deps, heads = [token.dep_ for token in doc], [token.head.i for token in doc]
     tags = [token.tag_ for token in doc]
-    Draft(ready.words[:size], tags, deps, heads).repair()
+    draft = Draft(ready.words[:size], tags, deps, heads)
+    draft.repair()
+    mend(draft)
     rest = [_plain(ready, start) for start in range(size, len(ready.words), LONGEST)]
     return Tree(ready.words[:size], ready.spaces[:size], tags, deps, heads, ready.notes, [*rest, *ready.uncut])
 

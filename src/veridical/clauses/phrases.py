@@ -22,6 +22,8 @@ _BEFORE = frozenset({
 })  # fmt: skip
 _CLOSED = frozenset({"between", "among", "amongst", "unless"})
 """Words after which "and" does not join claims: "between A and B"."""
+_KIN = frozenset(["brothers", "sisters", "sons", "daughters", "children", "siblings"])
+_PICKING = frozenset(["notably", "namely"])
 _LOOSE = frozenset({"in", "at", "on", "during", "since", "until", "from", "for", "with", "as"})
 """Prepositions that say of the whole clause what they say of its noun, as a rule: "won the prize in 1990"."""
 
@@ -53,13 +55,29 @@ class Phrases:
 
         `shared` are words before the first member of a coordination that hold for this one too.
         """
-        if depth > DEEPEST or self.tree.low(node) in _CLOSED or self.tree.either(node):
+        if depth > DEEPEST or self.tree.low(node) in _CLOSED or self.tree.either(node) or self._is_mixed(node):
             return [self.tree.below(node)]
         if loose is not None:
             return self._read(node, loose, shared, depth)
         if (node, shared) not in self._known:  # else nested coordinations would cost twice at each level
             self._known[node, shared] = self._read(node, None, shared, depth)
         return self._known[node, shared]
+
+    def _is_mixed(self, node: int) -> bool:
+        """Members of different kinds, which are not members of one list; or the names of kin."""
+        tree = self.tree
+        joined = tree.kids(node, "conj")
+        if tree.tags[node] == "VB":  # a noun joined to a verb: its true partner is not known
+            return any(tree.tags[at].startswith("N") for at in joined)
+        if tree.low(node) in _KIN:  # "two brothers, Ivo and Jan"
+            return any(tree.tags[at] == "NNP" for at in (*joined, *tree.kids(node, "appos")))
+        return tree.deps[node] == "attr" and any(self._is_clause(at) for at in joined)
+
+    def _is_clause(self, node: int) -> bool:
+        """ "her father a doctor" in "her mother was a teacher and her father a doctor"."""
+        tree = self.tree
+        said = [at for at in tree.kids(node, "appos") if min(tree.below(at)) == node + 1]
+        return bool(said) and bool(tree.kids(node, "poss"))
 
     def single(self, node: int) -> Tokens:
         """The phrase of this node alone, without what is coordinated with it: to be a subject."""
@@ -78,10 +96,14 @@ class Phrases:
         tree = self.tree
         readings: list[Tokens] = [frozenset({node})]
         members: list[Tokens] = []
+        if any(is_list(tree, child) for child in tree.children[node]):
+            loose = None  # "books on law, including A": nobody wrote A on law
         for child in tree.children[node]:
             if self._left_out(child, node):
                 continue
-            if self._is_aside(child, node):
+            if self._names_members(child, node):
+                members += self.read(child, depth=depth + 1)
+            elif self._is_aside(child, node):
                 self.asides.setdefault(child, Aside(child, node, tree.deps[child]))
                 if self._is_name(child, node):
                     readings = cross(readings, [self.single(child)])
@@ -104,8 +126,17 @@ class Phrases:
             return True
         if tree.deps[child] == "appos" and tree.tags[child] == "PRP":  # "she herself"
             return True
+        if tree.low(child) in _PICKING:
+            return True
         joined = (node, *tree.children[node])
         return tree.low(child) in ("both", "either") and any(tree.kids(one, "conj") for one in joined)
+
+    def _names_members(self, child: int, node: int) -> bool:
+        """ "two wars: A and B", "two wars, A and B": what is said of the wars holds for each."""
+        tree = self.tree
+        if tree.deps[child] != "appos" or tree.tags[node] not in ("NNS", "NNPS") or not tree.kids(child, "conj"):
+            return False
+        return tree.words[min(tree.below(child)) - 1] in (":", ",", "–", "—")
 
     def _is_aside(self, child: int, node: int) -> bool:
         tree, dep = self.tree, self.tree.deps[child]
@@ -113,7 +144,8 @@ class Phrases:
             return child > node + 1 or not tree.kids(node, "nummod")  # "100 degrees Celsius"
         if dep == "acl":
             return tree.tags[child] in ("VBN", "VBG", "VBD") and not tree.kids(child, "aux", "mark")
-        return dep == "relcl"
+        infinitive = any(tree.low(at) == "to" for at in tree.kids(child, "aux"))
+        return dep == "relcl" and not infinitive  # "the first woman to climb it" is not the first woman
 
     def _is_name(self, child: int, node: int) -> bool:
         """An apposition without a comma is part of the name too: "her husband Eric Winter"."""

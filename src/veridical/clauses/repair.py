@@ -29,14 +29,14 @@ class Draft:
         """ "has two children and lives in Oslo": the verb, read as a noun."""
         noun = self.heads[at]
         verb = self.heads[noun]
-        bare = not any(child < at for child in self._kids(at))
+        bare = not any(child < at for child in self.kids(at))
         if self.words[at] == "lives" and self.deps[at] == "conj" and self.tags[verb] == "VBZ" and bare:
             self.tags[at] = "VBZ"
-            self._move(at, verb)
+            self.move(at, verb)
             if at + 1 < len(self.words) and self.deps[at + 1] == "prep":
-                self._move(at + 1, at)
+                self.move(at + 1, at)
 
-    def _move(self, at: int, head: int, dep: str | None = None) -> bool:
+    def move(self, at: int, head: int, dep: str | None = None) -> bool:
         """Hang a token elsewhere, unless that would make a circle."""
         above = head
         while above != at and self.heads[above] != above:
@@ -47,7 +47,7 @@ class Draft:
         self.deps[at] = dep or self.deps[at]
         return True
 
-    def _kids(self, at: int) -> list[int]:
+    def kids(self, at: int) -> list[int]:
         return [index for index, head in enumerate(self.heads) if head == at and index != at]
 
     def _examples(self, at: int) -> None:
@@ -58,36 +58,36 @@ class Draft:
         if self.deps[at] != "prep" or not lists:
             return
         if self.words[of].lower() == "of" and self.deps[self.heads[at]] == "pobj" and self._is_amount(self.heads[of]):
-            self._move(at, self.heads[of])
+            self.move(at, self.heads[of])
         if self.tags[self.heads[at]].startswith("N"):
             return
         noun = next((index for index in range(at - 1, max(at - 4, -1), -1) if self.tags[index].startswith("N")), None)
         if noun is not None:
-            self._move(at, noun)
+            self.move(at, noun)
 
     def _is_amount(self, at: int) -> bool:
         """ "a string of clubs, including A": A is a club, not a string."""
         if self.words[at].lower() in ("some", "many", "several"):
             return True
-        return self.tags[at] == "NN" and any(self.words[child].lower() in ("a", "an") for child in self._kids(at))
+        return self.tags[at] == "NN" and any(self.words[child].lower() in ("a", "an") for child in self.kids(at))
 
     def _compound(self, at: int) -> None:
         head = self.heads[at]
         if self.deps[at] in ("compound", "nmod") and at < head and self.words[at + 1] == ",":
-            self._coordinate(at, head)
+            self.coordinate(at, head)
         elif self.deps[at] == "cc" and self.deps[head] in ("compound", "amod", "nmod") and at + 1 < len(self.words):
             # "stage and film actress": both words hang on the noun; the second is joined to the first
             if self.heads[at + 1] == self.heads[head] and self.deps[at + 1] in ("compound", "amod", "nmod"):
-                self._move(at + 1, head, "conj")
+                self.move(at + 1, head, "conj")
         elif self.deps[at] == "mark" and self.deps[head] == "advcl" and self.words[at].lower() == "that":
             self.deps[head] = "ccomp"
 
-    def _coordinate(self, first: int, second: int) -> None:
+    def coordinate(self, first: int, second: int) -> None:
         """ "a model, a queen" read as one compound: the first takes the place of the second, which is joined to it."""
         above = self.heads[second]
         self.deps[first], self.heads[first] = self.deps[second], first if above == second else above
         self.deps[second], self.heads[second] = "conj", first
-        for child in self._kids(second):
+        for child in self.kids(second):
             if child < first:
                 self.heads[child] = first
 
@@ -95,18 +95,16 @@ class Draft:
         """What follows "born" in "an actress born in 1974, in Paris" belongs to it."""
         head = self.heads[at]
         if self.deps[at] == "prep" and at > head:
-            clauses = [
-                index for index in self._kids(head) if head < index < at and self.deps[index] in ("acl", "relcl")
-            ]
+            clauses = [index for index in self.kids(head) if head < index < at and self.deps[index] in ("acl", "relcl")]
             if clauses:
-                self._move(at, clauses[-1])
+                self.move(at, clauses[-1])
 
     def _apposition(self, at: int) -> None:
         dep = self.deps[at]
         if dep in ("appos", "nummod", "npadvmod") and self._is_year(at):
-            self._move(at, next(index for index in range(at - 1, -1, -1) if self.words[index] != ","), "nummod")
+            self.move(at, next(index for index in range(at - 1, -1, -1) if self.words[index] != ","), "nummod")
         elif dep in ("npadvmod", "dobj", "attr") and self._is_place(at):
-            self._move(at, at - 2, "appos")
+            self.move(at, at - 2, "appos")
         elif dep == "appos" and not self._to_nearer_name(at) and self._goes_on(at):
             self.deps[at] = "conj"
 
@@ -122,22 +120,22 @@ class Draft:
         if at < 3 or self.words[at - 1] != "," or self.deps[at - 2] != "pobj":
             return False
         names = self.tags[at].startswith("NNP") and self.tags[at - 2].startswith("NNP")
-        return names and not any(self.deps[child] in ("conj", "cc") for child in self._kids(at))
+        return names and not any(self.deps[child] in ("conj", "cc") for child in self.kids(at))
 
     def _to_nearer_name(self, at: int) -> bool:
         """An apposition belongs to the name right before its comma: "director of the Arts Centre, a charity"."""
-        before = [child for child in self._kids(at) if child < at and self.deps[child] in ("det", "amod", *_INSIDE)]
+        before = [child for child in self.kids(at) if child < at and self.deps[child] in ("det", "amod", *_INSIDE)]
         left = min([at, *before])
         if left < 2 or self.words[left - 1] != "," or not self.tags[left - 2].startswith("NNP"):
             return False
         noun = left - 2
         while self.deps[noun] in _INSIDE and noun < self.heads[noun] < left:
             noun = self.heads[noun]
-        return noun != self.heads[at] and self.deps[noun] == "pobj" and self._move(at, noun)
+        return noun != self.heads[at] and self.deps[noun] == "pobj" and self.move(at, noun)
 
     def _goes_on(self, at: int) -> bool:
         """An apposition that is joined by "and" to more, and does not begin with "a", goes on a list."""
-        own = self._kids(at)
+        own = self.kids(at)
         left = min([at, *own])
         if left == 0 or not any(self.deps[child] == "conj" for child in own):
             return False

@@ -60,7 +60,7 @@ class Tree:
         chain = [index]
         while self.kids(chain[-1], "conj"):
             chain.append(self.kids(chain[-1], "conj")[0])
-        return any(self.low(child) in ("or", "nor") for at in chain for child in self.kids(at, "cc"))
+        return any(self.low(child) in ("or", "nor", "and/or") for at in chain for child in self.kids(at, "cc"))
 
     def low(self, index: int) -> str:
         return self.words[index].lower()
@@ -114,6 +114,6 @@ def _balanced(text: str) -> str:
 def written(parts: Iterable[Part], tree: Tree, instead: Mapping[int, str] | None = None) -> str:
     """A fact as a sentence: capital first, full stop last."""
     texts = (part if isinstance(part, str) else tree.write(part, instead) for part in parts)
-    text = re.sub(r"\s+([,.;:])", r"\1", " ".join(text for text in texts if text))
+    text = re.sub(r"\s+([,.;:]|['’](?:s|re|ve|ll|d|m)\b|n['’]t\b)", r"\1", " ".join(text for text in texts if text))
     text = text.strip(_EDGE).rstrip(".")
     return f"{text[:1].upper()}{text[1:]}." if text else ""
