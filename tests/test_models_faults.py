@@ -45,6 +45,12 @@ def test_retry_after_in_seconds(value: str, seconds: float | None):
     assert meaning(429, {"message": "x"}, Retry_After=value).retry_after == seconds
 
 
+@pytest.mark.parametrize("value", ["9999999999", "1" * 30, "9" * 400, "12345678901.5", "0" * 20 + "7777777777"])
+def test_a_huge_retry_after_is_not_taken_for_none(value: str):
+    found = meaning(429, {"message": "x"}, Retry_After=value)
+    assert found.retry_after == 1e9
+
+
 def test_retry_after_as_a_date():
     later = email.utils.formatdate(time.time() + 30, usegmt=True)
     assert meaning(503, {"message": "x"}, Retry_After=later).retry_after == pytest.approx(30, abs=2)

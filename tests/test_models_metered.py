@@ -9,6 +9,7 @@ from veridical.errors import BudgetSpent, FatalError, ModelError, UsageError
 from veridical.models.base import ChatReply, ChatRequest, Message
 from veridical.models.cache import Cached, CallStore
 from veridical.models.metered import Budget, Counted, Paid, Price, measure
+from veridical.models.retry import Retryable, Trouble
 from veridical.models.scripted import Scripted
 from veridical.models.wire import OutOfBudget, Unusable
 from veridical.types import Usage
@@ -124,10 +125,44 @@ async def test_a_cancelled_waiter_keeps_nothing_reserved():
     request = ask(max_tokens=2000)
     tasks = [asyncio.create_task(model.chat(request)) for _ in range(4)]
     await asyncio.sleep(0)
-    tasks[0].cancel()
+    tasks[1].cancel()
     tasks[2].cancel()
     outcomes = await asyncio.gather(*tasks, return_exceptions=True)
-    assert [isinstance(outcome, ChatReply) for outcome in outcomes] == [False, True, False, True]
+    assert [isinstance(outcome, ChatReply) for outcome in outcomes] == [True, False, False, True]
+    assert (budget.calls, budget.spent) == (2, 0.02)
+
+
+async def test_a_call_that_is_cancelled_under_way_may_have_been_billed():
+    budget = Budget(max_cost=0.15)
+    model = Paid(Scripted(lambda _: costing(0.01), delay=0.002), budget, Price(prompt=0.0, completion=10.0))
+    task = asyncio.create_task(model.chat(ask(max_tokens=2000)))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert budget.spent == pytest.approx(0.1)
+    with pytest.raises(BudgetSpent):
+        await model.chat(ask(max_tokens=2000))
+
+
+async def test_a_server_that_overshoots_max_tokens_is_reckoned_with_from_then_on():
+    budget = Budget(max_cost=1.0)
+    model = Paid(Scripted(lambda _: costing(0.4)), budget, Price(prompt=0.0, completion=10.0))
+    request = ask(max_tokens=2000)  # at worst 0.1
+    for _ in range(2):
+        await model.chat(request)
+    with pytest.raises(BudgetSpent, match=r"may cost \$0\.4000"):
+        await model.chat(request)
+
+
+async def test_an_overshoot_is_reckoned_with_by_those_who_waited_while_it_happened():
+    budget, costs = Budget(max_cost=0.5), {2000: 0.3, 6000: 0.02}
+    client = Scripted(lambda request: costing(costs[request.max_tokens]), delay=0.002)
+    model = Paid(client, budget, Price(prompt=0.0, completion=10.0))
+    calls = [model.chat(ask(max_tokens=most)) for most in (2000, 6000, 3000)]  # at worst 0.1, 0.3 and 0.15
+    outcomes = await asyncio.gather(*calls, return_exceptions=True)
+    assert [type(outcome) for outcome in outcomes] == [ChatReply, ChatReply, BudgetSpent]
+    assert "may cost $0.3000; $0.3200 of $0.5000" in str(outcomes[2])
 
 
 async def test_failed_calls_give_back_their_reservation():
@@ -145,12 +180,13 @@ async def test_failed_calls_give_back_their_reservation():
     [
         OutOfBudget("no answer (budget)", spent=costing(0.2), reasoned=True),
         Unusable("refused: finish_reason 'content_filter'", spent=costing(0.2)),
+        Retryable("the reply holds no choices", trouble=Trouble.MALFORMED, spent=costing(0.2)),
     ],
-    ids=["all reasoning", "refused"],
+    ids=["all reasoning", "refused", "may pass"],
 )
 async def test_a_reply_that_is_no_answer_is_paid_for(error):
     budget = Budget()
-    with pytest.raises(Unusable):
+    with pytest.raises(type(error)):
         await Paid(Scripted([error]), budget).chat(ask())
     assert (budget.calls, budget.spent) == (1, 0.2)
 

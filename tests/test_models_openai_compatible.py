@@ -129,6 +129,14 @@ async def test_e1_a_rate_limit_is_waited_for():
     assert waits == [2.0, 2.0]
 
 
+@pytest.mark.parametrize("header", ["Retry-After", "Retry-After-Ms"])
+async def test_e1_a_server_that_asks_for_centuries_is_given_up_at_once(header: str):
+    met = await meet(error(429, "slow down", headers={header: "99999999999999"}), retry=True)
+    assert isinstance(met.error, ModelError)
+    assert "it asks for" in str(met.error)
+    assert len(met.server.requests) == 1
+
+
 @pytest.mark.parametrize("status", [500, 502, 503, 504, 529])
 async def test_e1_overload_is_repeated(status: int):
     met = await meet([error(status, "busy"), Answer("<html>busy</html>", status=status), chat("True")], retry=True)

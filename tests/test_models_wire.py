@@ -13,7 +13,7 @@ from loopback import chat, usage
 from veridical.errors import FatalError, ModelError
 from veridical.models.base import ChatReply, ChatRequest, Message
 from veridical.models.retry import Retryable
-from veridical.models.wire import Dialect, OutOfBudget, decode, encode, fewest_tokens, logprobs_of
+from veridical.models.wire import Dialect, OutOfBudget, Unusable, decode, encode, fewest_tokens, logprobs_of
 
 
 def ask(text: str = "Is it so?", **settings) -> ChatRequest:
@@ -186,6 +186,39 @@ def test_a_refusal_is_an_error():
 def test_a_filtered_reply_is_an_error(reason: str):
     with pytest.raises(ModelError, match="refused"):
         read(chat("Tr", finish_reason=reason))
+
+
+@pytest.mark.parametrize("reason", ["sensitive", "SPII", "ERROR_TOXIC"])
+def test_other_names_of_a_filter(reason: str):
+    with pytest.raises(Unusable, match="refused"):
+        read(chat("Tr", finish_reason=reason))
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "error",
+        "ERROR",
+        "failed",
+        "cancelled",
+        "canceled",
+        "USER_CANCEL",
+        "abort",
+        "network_error",
+        "insufficient_system_resource",
+    ],
+)
+def test_an_answer_that_the_server_broke_off_is_none(reason: str):
+    with pytest.raises(Retryable, match="broke off") as caught:
+        read(chat("Tr", finish_reason=reason) | usage(9, 1), price_in=1.0)
+    assert caught.value.spent.cost == pytest.approx(9e-6)
+
+
+@pytest.mark.parametrize(
+    "reason", ["stop", "STOP", "eos", "eos_token", "end_turn", "stop_sequence", "COMPLETE", "", None]
+)
+def test_every_name_of_a_natural_end_is_an_answer(reason: str | None):
+    assert read(chat("True", finish_reason=reason)).text == "True"
 
 
 @pytest.mark.parametrize("body", [{}, {"choices": []}, {"choices": None}])

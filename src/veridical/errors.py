@@ -14,9 +14,14 @@ VeridicalError
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class VeridicalError(Exception):
     """Root of the tree."""
+
+    spent: Any = None
+    """What a failed model call has cost all the same (a `ChatReply` without text, see `models/bill.py`)."""
 
 
 class UsageError(VeridicalError):

@@ -54,6 +54,8 @@ _UNSUPPORTED = re.compile(
 _TOO_MANY = re.compile(r"less than|at most|maximum|between|too (?:large|many|high)|exceed", re.IGNORECASE)
 _SYSTEM_ROLE = re.compile(r"system\b.{0,20}\b(?:role|message|prompt|instruction)|role.{0,20}\bsystem\b", re.IGNORECASE)
 _SECRET = re.compile(r"\b(?:sk|key|gsk|xai|AIza)[-_]?[\w*.-]{12,}")
+_LONGEST_WAIT = 1e9
+"""Seconds: longer than anybody waits, and still a number that can be shown."""
 _SAID = 500
 """Characters of a server's own words that go into a message."""
 
@@ -89,8 +91,8 @@ def judge(status: int, detail: Detail, *, key: str | None = None) -> ModelError 
     if status in (404, 405) or 300 <= status < 400 or "model_not_found" in codes:
         return _wrong_place(status, said, low, detail)
     if status in (408, 409, 425, 429) or status >= 500:
-        trouble = Trouble.RATE_LIMIT if status == 429 else Trouble.TIMEOUT if status in (408, 504) else Trouble.OVERLOAD
-        return Retryable(said, trouble=trouble, retry_after=detail.retry_after)
+        kinds = {429: Trouble.RATE_LIMIT, 408: Trouble.TIMEOUT, 504: Trouble.TIMEOUT, 524: Trouble.TIMEOUT}
+        return Retryable(said, trouble=kinds.get(status, Trouble.OVERLOAD), retry_after=detail.retry_after)
     parameter = _unsupported(detail)
     return ModelError(said) if parameter is None else Unsupported(said, parameter=parameter)
 
@@ -165,9 +167,9 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
 
 def _seconds(value: Any) -> float | None:
     """A finite number of seconds, 0 or more, as "2", "2.5" or "34s"; None for anything else."""
-    if not isinstance(value, str) or not re.fullmatch(r"\d{1,9}(?:\.\d{0,9})?s?", value.strip()):
+    if not isinstance(value, str) or not re.fullmatch(r"\d+(?:\.\d*)?s?", value.strip()):
         return None
-    return float(value.strip().rstrip("s"))
+    return min(float(value.strip().rstrip("s")), _LONGEST_WAIT)
 
 
 def _wrong_place(status: int, said: str, low: str, detail: Detail) -> ModelError | FatalError:

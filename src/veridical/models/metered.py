@@ -8,35 +8,10 @@ import dataclasses
 from collections.abc import Iterator
 from contextvars import ContextVar
 
-from ..errors import BudgetSpent, FatalError, UsageError
-from ..types import Struct, Usage
+from ..errors import BudgetSpent, FatalError, UsageError, VeridicalError
+from ..types import Usage
 from .base import ChatReply, ChatRequest, LanguageModel
-from .wire import Unusable
-
-_MESSAGE_TOKENS = 16
-"""More than any chat template puts around a message."""
-_REASONING_TOKENS = 1024
-"""The least that the client asks for again when reasoning has used up max_tokens."""
-
-
-class Price(Struct, frozen=True, kw_only=True):
-    """US dollars per million tokens."""
-
-    prompt: float
-    completion: float
-
-    def of(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """US dollars."""
-        return (prompt_tokens * self.prompt + completion_tokens * self.completion) / 1e6
-
-    def worst(self, request: ChatRequest) -> float:
-        """More than the request can cost, in US dollars, with the second try that the client may make.
-
-        A token is at least a byte; that over-estimates English prompts about fourfold.
-        """
-        prompt = sum(len(message.content.encode("utf-8", "replace")) + _MESSAGE_TOKENS for message in request.messages)
-        return self.of(2 * prompt, request.max_tokens + max(4 * request.max_tokens, _REASONING_TOKENS))
-
+from .bill import Price
 
 # What the work takes
 
@@ -148,7 +123,7 @@ class Budget:
         self._wake()
 
     def settle(self, number: int, reply: ChatReply | None) -> None:
-        """End a reservation and book what the call cost; None = it was not answered."""
+        """End a reservation and book what the call cost; None = nothing."""
         del self._reserved[number]
         if reply is not None:
             self.calls += 1
@@ -169,14 +144,17 @@ class Budget:
 class Paid:
     """Books what calls really cost, beneath the cache and the retries, and stops before the budget is exceeded.
 
-    Without a known price the dearest call so far stands for the next one's worst case, so `max_cost` may be exceeded by
-    the calls that are under way together.
+    A call that fails is booked with what its error has `spent`; a call that is cancelled may have been billed, and is
+    booked with all that was reserved for it. With a price `max_cost` holds as long as the server keeps to max_tokens;
+    where it does not, the dearest call beyond its worst case is assumed of every later one. Without a price the dearest
+    call so far stands for the worst case, so that the calls under way together may exceed `max_cost`.
     """
 
     inner: LanguageModel
     budget: Budget
     price: Price | None = None
     _dearest: float = dataclasses.field(default=0.0, init=False, repr=False)
+    """US dollars of the dearest call that cost more than was reserved for it."""
 
     @property
     def name(self) -> str:
@@ -188,17 +166,30 @@ class Paid:
 
     async def chat(self, request: ChatRequest) -> ChatReply:
         """As the inner model. Raises `BudgetSpent` before a call that the budget cannot bear."""
-        number = await self.budget.reserve(self.price.worst(request) if self.price else self._dearest)
-        paid = None
+        number, worst = await self._reserve(request)
+        paid: ChatReply | None = None
         try:
             paid = await self.inner.chat(request)
             return paid
-        except Unusable as error:  # no answer, yet billed
+        except VeridicalError as error:
             paid = error.spent
             raise
+        except asyncio.CancelledError:
+            paid = ChatReply(text="", cost=worst)
+            raise
         finally:
-            self._dearest = max(self._dearest, paid.cost if paid else 0.0)
+            if paid is not None and paid.cost > worst:
+                self._dearest = max(self._dearest, paid.cost)
             self.budget.settle(number, paid)
+
+    async def _reserve(self, request: ChatRequest) -> tuple[int, float]:
+        """The reservation and its US dollars; once more if a dearer call has ended while this one waited."""
+        while True:
+            worst = max(self.price.worst(request) if self.price else 0.0, self._dearest)
+            number = await self.budget.reserve(worst)
+            if self._dearest <= worst:
+                return number, worst
+            self.budget.settle(number, None)
 
     async def close(self) -> None:
         await self.inner.close()

@@ -12,20 +12,22 @@ import dataclasses
 import math
 import urllib.request
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import aiohttp
 import msgspec
 import yarl
 
-from ..errors import FatalError, ModelError, UsageError
+from ..errors import FatalError, ModelError, UsageError, VeridicalError
 from .base import ChatReply, ChatRequest
+from .bill import Reported, bill, failed, together
 from .faults import Unsupported, fault, redact
 from .retry import Retryable, Trouble
-from .wire import Dialect, OutOfBudget, Unusable, decode, encode, fewest_tokens
+from .wire import Dialect, OutOfBudget, decode, encode, fewest_tokens, usage_in
 
 _REASONING_BUDGET = 1024
 _MOST_BYTES = 16 * 2**20
+_NOT_SENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.ClientHttpProxyError)
 
 
 @dataclasses.dataclass
@@ -87,10 +89,10 @@ class OpenAICompatible:
         larger = max(4 * request.max_tokens, _REASONING_BUDGET if first.reasoned else 1)
         try:
             reply = await self._adapting(msgspec.structs.replace(request, max_tokens=larger))
-        except Unusable as error:
-            error.spent = _with_usage(error.spent, first.spent)
+        except VeridicalError as error:
+            error.spent = together(first.spent, error.spent)
             raise
-        return _with_usage(reply, first.spent)
+        return together(reply, first.spent)
 
     async def close(self) -> None:
         """Close the connections of this event loop; a further call opens new ones."""
@@ -105,6 +107,8 @@ class OpenAICompatible:
             try:
                 return await self._once(request, dialect)
             except Unsupported as refusal:
+                if refusal.spent is not None:  # each request that is billed must be one that was reckoned with
+                    raise
                 if dialect is self.dialect:  # else another call has adapted it in the meantime
                     self._adapt(refusal)
 
@@ -124,29 +128,37 @@ class OpenAICompatible:
                 raise ModelError(
                     f"the prompt has at least {least} tokens, the model's window is {dialect.context_window}"
                 )
-        status, data, headers = await self._post(encode(request, self.model, dialect))
+        body = encode(request, self.model, dialect)
+        status, data, headers = await self._post(body, lambda: bill(Reported(), request, dialect.price))
         if status == 200:
             return decode(data, request, dialect, headers, key=self.api_key)
-        raise fault(status, data, headers, key=self.api_key)
+        raise failed(fault(status, data, headers, key=self.api_key), usage_in(data), request, dialect.price)
 
-    async def _post(self, body: bytes) -> tuple[int, bytes, Mapping[str, str]]:
+    async def _post(self, body: bytes, most: Callable[[], ChatReply]) -> tuple[int, bytes, Mapping[str, str]]:
+        """Status, body and headers. `most` is the bill of a request that was sent and not answered whole."""
         session = self._sessions.get(asyncio.get_running_loop()) or self._open()
         try:
             # Redirects are not followed: they would take the key and the prompt to another place.
             async with session.post(self._url, data=body, allow_redirects=False, proxy=self._proxy) as response:
                 return response.status, await _read(response), response.headers
-        except aiohttp.ConnectionTimeoutError as error:
-            raise Retryable(f"connection: {self._said(error)}", trouble=Trouble.CONNECTION) from error
-        except TimeoutError as error:
-            raise Retryable(f"time-out: {error or f'{self.total_timeout:g} s'}", trouble=Trouble.TIMEOUT) from error
         except aiohttp.ClientConnectorCertificateError as error:
             raise FatalError(f"the certificate of {self.base_url} is not trusted: {error}") from error
         except aiohttp.InvalidURL as error:
             raise FatalError(f"the address cannot be used: {error}") from error
-        except aiohttp.ClientPayloadError as error:
-            raise Retryable(f"the reply was cut: {self._said(error)}", trouble=Trouble.MALFORMED) from error
-        except (aiohttp.ClientError, OSError) as error:
+        except _NOT_SENT as error:
             raise Retryable(f"connection: {self._said(error)}", trouble=Trouble.CONNECTION) from error
+        except TimeoutError as error:
+            said = f"time-out: {error or f'{self.total_timeout:g} s'}"
+            raise Retryable(said, trouble=Trouble.TIMEOUT, spent=most()) from error
+        except aiohttp.ClientPayloadError as error:
+            said = f"the reply was cut: {self._said(error)}"
+            raise Retryable(said, trouble=Trouble.MALFORMED, spent=most()) from error
+        except (aiohttp.ClientError, OSError) as error:
+            said = f"connection: {self._said(error)}"
+            raise Retryable(said, trouble=Trouble.CONNECTION, spent=most()) from error
+        except ModelError as error:
+            error.spent = most()
+            raise
 
     def _said(self, error: Exception) -> str:
         return redact(f"{type(error).__name__}: {error}", self.api_key)
@@ -167,15 +179,6 @@ class OpenAICompatible:
         )
         self._sessions[asyncio.get_running_loop()] = session
         return session
-
-
-def _with_usage(reply: ChatReply, other: ChatReply) -> ChatReply:
-    return msgspec.structs.replace(
-        reply,
-        prompt_tokens=reply.prompt_tokens + other.prompt_tokens,
-        completion_tokens=reply.completion_tokens + other.completion_tokens,
-        cost=reply.cost + other.cost,
-    )
 
 
 def normal_base_url(url: str, chat_path: str = "/chat/completions") -> str:

@@ -33,8 +33,11 @@ class Trouble(StrEnum):
 class Retryable(ModelError):
     """This call failed and the same call may succeed later."""
 
-    def __init__(self, message: str, *, trouble: Trouble, retry_after: float | None = None) -> None:
+    def __init__(
+        self, message: str, *, trouble: Trouble, retry_after: float | None = None, spent: ChatReply | None = None
+    ) -> None:
         super().__init__(message)
+        self.spent = spent
         self.trouble = trouble
         self.retry_after = retry_after
         """Seconds that the server asks to wait; None if it says nothing."""

@@ -16,6 +16,7 @@ import msgspec
 from ..errors import ModelError
 from ..types import Struct
 from .base import ChatReply, ChatRequest, TokenLogprob
+from .bill import Price, Reported, bill, failed, reported
 from .faults import embedded
 from .retry import Retryable, Trouble
 
@@ -47,6 +48,11 @@ class Dialect(Struct, frozen=True, kw_only=True):
     """US dollars per million prompt tokens."""
     price_out: float | None = None
     """US dollars per million completion tokens."""
+
+    @property
+    def price(self) -> Price:
+        """Nothing where no price is known."""
+        return Price(prompt=self.price_in or 0.0, completion=self.price_out or 0.0)
 
 
 class Unusable(ModelError):
@@ -128,14 +134,6 @@ def fewest_tokens(text: str) -> int:
 # Replies
 
 
-class _Usage(msgspec.Struct):
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    prompt_tokens_details: dict[str, Any] | None = None
-    completion_tokens_details: dict[str, Any] | None = None
-    cost: float | None = None
-
-
 class _Message(msgspec.Struct):
     content: str | list[Any] | None = None
     refusal: str | None = None
@@ -153,14 +151,17 @@ class _Choice(msgspec.Struct):
 
 class _Completion(msgspec.Struct):
     choices: list[_Choice] | None = None
-    usage: _Usage | None = None
+    usage: Any = None
     model: str | None = None
     error: Any = None
 
 
 _decoder = msgspec.json.Decoder(_Completion)
-_CUT_AT_LENGTH = {"length", "max_tokens", "model_length"}
-_FILTERED = {"content_filter", "safety", "prohibited_content", "recitation", "blocklist", "refusal"}
+_CUT_AT_LENGTH = {"length", "max_tokens", "max_output_tokens", "model_length"}
+_FILTERED = {"content_filter", "safety", "image_safety", "prohibited_content", "recitation", "blocklist", "refusal"}
+_FILTERED |= {"sensitive", "spii", "error_toxic"}
+_BROKEN = re.compile(r"error|fail|cancel|abort|interrupt|time.?out|insufficient")
+"""In a finish_reason: the server stopped writing before the model did."""
 
 
 def decode(
@@ -168,29 +169,35 @@ def decode(
 ) -> ChatReply:
     """The reply in a body that came with status 200.
 
-    Raises `Retryable` for a body that is cut or no completion, what an embedded `error` stands for, `OutOfBudget` for
-    no text within max_tokens, `Unusable` for a refusal, an empty text, or a prompt that the server has cut.
+    Raises `Retryable` for a body that is cut or no completion and for an answer that the server broke off, what an
+    embedded `error` stands for, `OutOfBudget` for no text within max_tokens, `Unusable` for a refusal, an empty text,
+    or a prompt that the server has cut. Each but an embedded error without usage has `spent` something.
     """
-    completion = _completion(data)
+    completion = _completion(data, request, dialect)
     if completion.error:
-        raise embedded(completion.error, headers, key=key)
+        raise failed(embedded(completion.error, headers, key=key), completion.usage, request, dialect.price)
+    use = reported(completion.usage)
+    spent = bill(use, request, dialect.price, model=completion.model or "")
     if not completion.choices:
-        raise Retryable("the reply holds no choices", trouble=Trouble.MALFORMED)
+        raise Retryable("the reply holds no choices", trouble=Trouble.MALFORMED, spent=spent)
     choice = completion.choices[0]
     if choice.error:
-        raise embedded(choice.error, headers, key=key)
-    usage = completion.usage or _Usage()
-    spent = _spent(completion, usage, dialect)
-    _check_prompt(request, usage, dialect, spent)
+        error = embedded(choice.error, headers, key=key)
+        error.spent = spent  # the model had begun
+        raise error
+    _check_prompt(request, use, dialect, spent)
     message = choice.message or _Message(content=choice.text)
     reason = (choice.finish_reason or "").lower()
     if message.refusal or reason in _FILTERED:
         raise Unusable(f"refused: {message.refusal or f'finish_reason {choice.finish_reason!r}'}", spent=spent)
+    if _BROKEN.search(reason):
+        said = f"the server broke off its answer: finish_reason {choice.finish_reason!r}"
+        raise Retryable(said, trouble=Trouble.OVERLOAD, spent=spent)
     length = reason in _CUT_AT_LENGTH or (not reason and spent.completion_tokens >= request.max_tokens)
     text, skipped = _answer(_whole(_text(message.content)))
     if not text.strip():
         if length:
-            raise OutOfBudget("no answer (budget)", spent=spent, reasoned=_reasoned(message, usage) or skipped > 0)
+            raise OutOfBudget("no answer (budget)", spent=spent, reasoned=_reasoned(message, use) or skipped > 0)
         raise Unusable("empty reply", spent=spent)
     return msgspec.structs.replace(
         spent,
@@ -200,7 +207,7 @@ def decode(
     )
 
 
-def _completion(data: bytes) -> _Completion:
+def _completion(data: bytes, request: ChatRequest, dialect: Dialect) -> _Completion:
     """Strict and fast first; then as Python reads JSON, which takes NaN, Infinity and broken surrogates."""
     try:
         return _decoder.decode(data)
@@ -209,33 +216,36 @@ def _completion(data: bytes) -> _Completion:
     try:
         value = json.loads(data.decode("utf-8", "replace"))
     except (ValueError, RecursionError) as error:
-        start = data[:80].decode("utf-8", "replace")
-        raise Retryable(f"the reply is no whole JSON: {start!r}", trouble=Trouble.MALFORMED) from error
+        said = f"the reply is no whole JSON: {data[:80].decode('utf-8', 'replace')!r}"
+        spent = bill(Reported(), request, dialect.price)
+        raise Retryable(said, trouble=Trouble.MALFORMED, spent=spent) from error
     try:
         return msgspec.convert(value, _Completion, strict=False)
     except msgspec.ValidationError as error:
-        raise ModelError(f"the reply is no chat completion: {error}") from error
+        spent = bill(reported(usage_in(value)), request, dialect.price)
+        raise Unusable(f"the reply is no chat completion: {error}", spent=spent) from error
 
 
-def _spent(completion: _Completion, usage: _Usage, dialect: Dialect) -> ChatReply:
-    prompt, answer = usage.prompt_tokens or 0, usage.completion_tokens or 0
-    cost = usage.cost  # as OpenRouter bills it
-    if cost is None:
-        cost = (prompt * (dialect.price_in or 0.0) + answer * (dialect.price_out or 0.0)) / 1e6
-    return ChatReply(text="", prompt_tokens=prompt, completion_tokens=answer, cost=cost, model=completion.model or "")
+def usage_in(value: Any) -> Any:
+    """The `usage` member of JSON that may be anything, a body in bytes too; None if there is none."""
+    if isinstance(value, bytes):
+        try:
+            value = msgspec.json.decode(value)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return None
+    return value.get("usage") if isinstance(value, dict) else None
 
 
-def _check_prompt(request: ChatRequest, usage: _Usage, dialect: Dialect, spent: ChatReply) -> None:
+def _check_prompt(request: ChatRequest, use: Reported, dialect: Dialect, spent: ChatReply) -> None:
     """Some servers cut long prompts from the front and answer all the same; the reported size gives them away."""
-    if not usage.prompt_tokens:
+    if not use.prompt:
         return
-    cached = (usage.prompt_tokens_details or {}).get("cached_tokens")  # some gateways count them apart
-    seen = usage.prompt_tokens + (cached if isinstance(cached, int) else 0)
+    seen = use.prompt + use.cached  # some gateways count them apart
     expected = sum(fewest_tokens(message.content) for message in request.messages)
     if seen < 0.8 * expected:  # a margin for tokenizers whose tokens span words
         raise Unusable(f"the prompt was cut by the server: it saw {seen} tokens of at least {expected}", spent=spent)
     window = dialect.context_window
-    if window is not None and usage.prompt_tokens >= window:
+    if window is not None and use.prompt >= window:
         raise Unusable(f"the prompt was cut by the server: it fills the whole window of {window} tokens", spent=spent)
 
 
@@ -267,9 +277,8 @@ def _answer(text: str) -> tuple[str, int]:
     return text, 0
 
 
-def _reasoned(message: _Message, usage: _Usage) -> bool:
-    tokens = (usage.completion_tokens_details or {}).get("reasoning_tokens")
-    return bool(message.reasoning_content or message.reasoning or tokens)
+def _reasoned(message: _Message, use: Reported) -> bool:
+    return bool(message.reasoning_content or message.reasoning or use.reasoning)
 
 
 def _stopped(text: str, stop: tuple[str, ...]) -> str:
