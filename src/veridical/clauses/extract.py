@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from .names import is_origin, titles
 from .notes import notes
 from .phrases import Aside, Phrases, cross, is_adjunct
-from .sound import clause_of, is_sound
+from .sound import clause_of, sound
 from .tree import Part, Tokens, Tree, copula
 
 Fact = tuple[Part, ...]
@@ -67,7 +68,7 @@ class Extraction:
             if any(c.isalnum() for c in self.tree.words[root]):
                 self._clause(root, [])
         first, last = notes(self.tree, self.phrases, people=self.people)
-        return list(dict.fromkeys([*first, *self.facts, *last, *self._titles()]))[:MOST]
+        return list(dict.fromkeys([*first, *self.facts, *last, *titles(self.tree)]))[:MOST]
 
     def _clause(self, verb: int, given: Sequence[Subject], *, aux: Tokens = frozenset(), gap: Part = "") -> None:
         """`given` are the subjects where the clause has none of its own; `gap` is what its relative pronoun means."""
@@ -82,6 +83,8 @@ class Extraction:
         if not subjects and not tree.tags[verb].startswith(("V", "MD")):
             self._fragment(verb)
             return
+        if tree.low(verb) == "born" and not tree.kids(verb, "aux", "auxpass"):  # "an actor born in 1942" was born
+            subjects = [(one[0], copula(True, plural=one[-1] in ("are", "were"))) for one in subjects]
         self._subjects[verb] = subjects
         for child in tree.kids(verb, "attr"):
             self._origins(child, subjects, frozenset([verb, *tree.kids(verb, "aux", "neg")]))
@@ -181,7 +184,7 @@ class Extraction:
         for place, extra in enumerate(extras):
             said = pairs if place == 0 or len(pairs) * len(extras) <= PAIRS else pairs[:1]
             facts += [self._fact(subject, core, extra, verb, gap) for subject, core in said]
-        self.facts += [fact if is_sound(fact, self.tree) else (clause_of(verb, self.tree),) for fact in facts]
+        self.facts += [sound(fact, verb, self.tree) for fact in facts]
 
     def _is_said_alone(self, group: Tokens, core: Tokens) -> bool:
         """Long enough, or a predicate noun, to be a claim without its only adjunct."""
@@ -377,40 +380,9 @@ class Extraction:
         tree = self.tree
         for at in [noun, *tree.kids(noun, "conj")]:
             for adjective in tree.kids(at, "amod", "compound", "nmod"):
-                if self._is_origin(adjective):
+                if is_origin(self.tree, adjective):
                     self.phrases.apart.add(adjective)
                     self.facts += [(*subject, verb, tree.below(adjective)) for subject in subjects]
-
-    def _is_origin(self, at: int) -> bool:
-        """A capitalised adjective, also where the tagger takes it for a name."""
-        tree = self.tree
-        word = tree.words[at]
-        if not all(tree.words[index][:1].isupper() for index in tree.below(at)):
-            return False
-        title = tree.tags[tree.heads[at]].startswith("NNP") and not tree.kids(tree.heads[at], "det")
-        if tree.tags[at] == "JJ" and tree.deps[at] == "amod":
-            return not title  # "Lucasian Professor"
-        common = tree.tags[tree.heads[at]] in ("NN", "NNS")
-        return (
-            common and tree.tags[at] in ("JJ", "NNP") and (tree.tags[at] == "JJ" or word.endswith(("an", "ese", "ish")))
-        )
-
-    def _titles(self) -> list[Fact]:
-        """ "actor Eric Winter": Eric Winter is an actor."""
-        tree = self.tree
-        verb = copula("VBD" in tree.tags)
-        found: list[Fact] = []
-        for at, tag in enumerate(tree.tags):
-            head = tree.heads[at]
-            if tree.deps[at] != "compound" or tag != "NN" or not tree.tags[head].startswith("NNP"):
-                continue
-            if not tree.kids(head, "det", "poss") and tree.low(at) == tree.words[at]:
-                names = [one for one in tree.kids(head, "compound") if one > at and tree.tags[one].startswith("NNP")]
-                said = tree.below(at)
-                article = " an" if tree.low(min(said))[0] in "aeio" else " a"
-                known = any(tree.deps[one] in ("det", "poss") for one in said) or "-" in tree.words[at]
-                found.append((frozenset([*names, head]), verb if known else verb + article, said))
-        return found
 
     def _past(self, group: Tokens) -> bool:
         tags = {self.tree.tags[index] for index in group}
