@@ -138,7 +138,6 @@ def test_f32_another_menu():
         "True or False",
         "Truetype is a font format.",
         "<think>Verdict: True",
-        '{"supported": false}',
         '{"true": 0.2, "false": 0.8}',
         "Supported: no",
         "Correct answer: 1951",
@@ -402,6 +401,22 @@ def test_p4_off_the_scale_or_unanchored_is_refused(reply, high):
         read_score(reply, 0, high)
 
 
+@pytest.mark.parametrize(
+    "reply",
+    ["Max score: 10", "Score: 5. A score of 10 means perfect.", "Score: 4 or 5", "Score: 4 to 5", "Score: 4 out of 5"],
+)
+def test_p4_another_number_in_prose_is_not_guessed_at(reply):
+    with pytest.raises(ParseError):
+        read_score(reply, 0, 10)
+
+
+@pytest.mark.parametrize(
+    "reply", ["score: 5\nMax score: 10", "Score: 5 (maximum score: 10)", "Previous score: 3. Score: 5"]
+)
+def test_p4_the_scale_is_not_the_score(reply):
+    assert read_score(reply, 0, 10) == 5
+
+
 @pytest.mark.parametrize("reply", ["4", "4/5", "Rating: 4 out of 5", "Score: 2\nScore: **4.0**.", "score is 4"])
 def test_score_shapes(reply):
     assert read_score(reply, 0, 5) == 4
@@ -431,7 +446,27 @@ def test_nothing_but_a_parse_error_is_ever_raised(reader, reply):
 
 @pytest.mark.parametrize(
     "unit",
-    ["{", "[", '{"a":', '"', "- ", "true or ", "verdict: ", '["a",', "the claim is ", " ", "\n", "```\n", "[a]", "\\"],
+    [
+        "{",
+        "[",
+        '{"a":',
+        '"',
+        "- ",
+        "true or ",
+        "verdict: ",
+        '["a",',
+        "the claim is ",
+        " ",
+        "\n",
+        "```\n",
+        "[a]",
+        "\\",
+        "says ",
+        "if ",
+        "true. ",
+        "“",
+        "'a",
+    ],
 )
 @pytest.mark.parametrize("reader", READERS.values(), ids=READERS)
 def test_long_repetitive_replies_end(reader, unit):

@@ -7,7 +7,8 @@ every reader takes time linear in its length. The rules, with examples, are in `
 from .markup import answer
 from .scores import read_score
 from .structured import Json, Listing, read_json, read_list
-from .verdicts import THREE_WAY, TRUE_FALSE, Menu, read_verdict, read_verdicts
+from .verdicts import THREE_WAY, TRUE_FALSE, read_verdict, read_verdicts
+from .wordings import Menu
 
 __all__ = [
     "THREE_WAY",
