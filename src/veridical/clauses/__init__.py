@@ -1,8 +1,9 @@
 """The embedded decomposer: clauses by dependency parse, no language model.
 
-`model` loads the parser, `parse` makes trees of sentences, `phrases`, `notes` and `extract` take the facts out of a
-tree, `pronouns` puts names. Facts are copies: the words of the sentence, with "is", "was" and the like between them,
-and the topic's name for its pronouns.
+`model` loads the parser, `parse` makes trees of sentences, `repair` and `verbs` mend them, `phrases`, `notes`, `names`
+and `extract` take the facts out of a tree, `sound` looks whether they are sentences, `pronouns` puts names. Facts are
+copies: the words of the sentence, with "is", "was" and the like between them ("has" for "having"), and the topic's name
+for its pronouns.
 """
 
 from __future__ import annotations

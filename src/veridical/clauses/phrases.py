@@ -67,7 +67,9 @@ class Phrases:
         """Members of different kinds, which are not members of one list; or the names of kin."""
         tree = self.tree
         joined = tree.kids(node, "conj")
-        if tree.tags[node] == "VB":  # a noun joined to a verb: its true partner is not known
+        if (
+            tree.tags[node] == "VB" and tree.kids(node, "dobj") and tree.deps[node] == "advcl"
+        ):  # a noun joined to a verb: its true partner is not known
             return any(tree.tags[at].startswith("N") for at in joined)
         if tree.low(node) in _KIN:  # "two brothers, Ivo and Jan"
             return any(tree.tags[at] == "NNP" for at in (*joined, *tree.kids(node, "appos")))
