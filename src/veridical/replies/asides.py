@@ -26,22 +26,27 @@ _TAG = re.compile(r"<[a-z][^<>\n]{0,40}>")
 
 _SENTENCE_END = re.compile(
     r"(?<!\bst)(?<!\bmr)(?<!\bmrs)(?<!\bms)(?<!\bdr)(?<!\bjr)(?<!\bsr)(?<!\bca)(?<!\bvs)(?<!\bcf)(?<!\bprof)(?<!\b\w)"
-    r"(?:[.!?;]\s|(?<![:,])\n)|\n\n"
+    r"(?:[.!?;][\"”»\')]?\s|(?<![:,])\n)|\n\n"
 )
 _HYPOTHESIS = re.compile(
     r"\b(?:if|unless|otherwise|would|could|might|may (?:be|have)|suppose|supposing|assuming|imagine|hypothetically"
-    r"|provided|for example|for instance|example|e\.g|possible|possibly|perhaps|maybe|whether)\b"
-    r"|(?:^|(?<=[.,;:!?\n])\s?)(?:had|were|should)\s"
+    r"|provided that|for example|for instance|example|e\.g|possible|possibly|perhaps|maybe|whether|depending"
+    r"|in (?:that|this|which|such a) case)\b"
+    r"|(?:^|(?<=[.,;:!?\n])\s?)(?:had|were|should|when|once|in case)\s"
     r"|\b(?:previous|earlier|initial|first|alternative|alternate|other|opposite|wrong|incorrect|suggested|claimed"
     r"|injected|sample|expected|their|his|her|(?:passage|evidence|text|source|document)'s)"
-    r"\s(?=verdict|answer|label|conclusion|judg|decision|rating|output|result|final)"
+    r" (?=verdict|answer|label|conclusion|judg|decision|rating|output|result|final)"
 )
 _ASSERTED = re.compile(r"(?:i|we) would (?:answer|say|conclude|judge|choose|label|rate|mark|classify)\b")
 _REPORT = re.compile(
     r"\b(?:reads?|says|(?<!would )(?<!i )say|said|states?|stated|writes?|wrote|claims|claimed|asserts?|declares?"
-    r"|contains?|includes?|tells?|told|instructs?|quot(?:es?|ed|ing)|cit(?:es?|ed|ing)|prints?|printed|replies|replied|announces?|suggests?"
-    r"|ends with|begins with|starts with|instructions?)\b(?:\s\w{1,20}){0,3}(?P<colon>\s?:)?"
+    r"|contains?|includes?|tells?|told|instructs?|instructions?|quot(?:es?|ed|ing)|cit(?:es?|ed|ing)|prints?|printed"
+    r"|replies|replied|announces?|suggests?|(?:begins|starts|ends) with|asks?|asked|wants?|never|refuse|decline"
+    r"|instead of|rather than|ignor(?:e|ing)|disregard(?:ing)?"
+    r"|(?:do|will|would|should|must|can|ca) ?not (?:give|answer|say|output|conclude|accept|choose|state|write|repeat)"
+    r")\b(?:\s\w{1,20}){0,3}(?P<colon>\s?:)?"
 )
+"""Words that hand what follows to somebody else, or reject it."""
 _OWN_AGAIN = re.compile(r",\s(?:and\s)?(?:so|therefore|thus|hence|consequently)\b|\bso i\b")
 
 

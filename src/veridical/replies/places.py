@@ -10,7 +10,7 @@ from .reversals import clauses_oppose
 from .wordings import SIGNS, Found, Wordings
 
 _ANCHOR = re.compile(
-    rf"\b(?P<content>(?:correct|right|true|actual)\s)?(?P<noun>{ANCHORS})s?\b"
+    rf"\b(?P<content>(?:correct|right|actual) )?(?P<noun>{ANCHORS})s?\b"
     r"(?:\s?\([^()\n]{0,40}\))?"
     r"(?P<sign>\s?[:=]\s{0,9}|\s[–—-]\s|\sis\s?:?\s{0,9}(?:that\s)?|\s{0,4}\n\s{0,9})"
 )
@@ -18,7 +18,8 @@ _BRACKETED = re.compile(r"\[([^\[\]\n]{0,60})\]")
 _EXPLAINED = re.compile(r"\s(?:if|unless|otherwise|when|where|means?|is|was|would|could|and|for|only|in case)\b")
 """After brackets: the menu is explained, nothing is chosen."""
 _SUBJECT = (
-    r"(?:(?:the|this|that)\s(?:\w{1,20}\s)?(?:statement|claim|fact|sentence|assertion|input)|this|that|it)\s?(?:is|'s):?\s"
+    r"(?:(?:the|this|that)\s(?:\w{1,20}\s)?(?:statement|claim|fact|sentence|assertion|input)(?:\s[\"“][^\"“”\n]{0,300}[\"”])?"
+    r"|this|that|it)\s?(?:is|'s):?\s"
     r"(?:therefore |thus |clearly |indeed |definitely |actually |fully |completely |entirely )?"
 )
 _GROUNDS = r"(?:based on|given|according to) [^,.\n]{0,80},\s"

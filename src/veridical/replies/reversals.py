@@ -11,6 +11,7 @@ _RETRACTED = re.compile(
     r"\b(?:no,? wait|wait(?=\s?[,.!:–—]| no\b| -)|on second thoughts?|on reflection|scratch that|correction:|hold on\b"
     r"|let me (?:correct|rephrase|reconsider|re-?check|re-?evaluate|revise)\b"
     r"|i (?:was|am|stand) (?:wrong|mistaken|corrected)\b|i take (?:that|it) back"
+    r"|i mean(?:t)?\b|i (?:retract|withdraw)\b|not (?:really|exactly|quite|entirely|strictly|necessarily)\b"
     r"|(?:statement|claim|it|this|that) is neither\b"
     r"|i ?(?:can ?not|could not|ca not|do not|(?:am|'m) (?:unable|not able) to) (?:tell|assess|judge"
     r"|determine|decide|say|know|be (?:sure|certain)|verify|confirm)\b"

@@ -9,7 +9,7 @@ from .markup import MARKS, answer
 
 _SCORE = re.compile(
     r"(?P<other>\b(?:max|maximum|min|minimum|highest|lowest|top|best|possible|full|perfect|total|previous|earlier|passing"
-    r"|average|mean)\.?\s)?\b(?:score|rating|grade|probability|confidence|answer)\b"
+    r"|average|mean)\.? )?\b(?:score|rating|grade|probability|confidence|answer)\b"
     r"(?:(?P<sign>\s?[:=]\s{0,9})|\s(?:is|of)\s:?\s{0,9})(?P<value>\S{0,20}(?:\s?(?:/|out of)\s?\d{1,9})?)"
     r"(?P<open>\s(?:to|or|if|unless|would|means?)\b)?"
 )
