@@ -34,7 +34,7 @@ _HYPOTHESIS = re.compile(
     r"|in (?:that|this|which|such a) case)\b"
     r"|(?:^|(?<=[.,;:!?\n])\s?)(?:had|were|should|when|once|in case)\s"
     r"|\b(?:previous|earlier|initial|first|alternative|alternate|other|opposite|wrong|incorrect|suggested|claimed"
-    r"|injected|sample|expected|their|his|her|(?:passage|evidence|text|source|document)'s)"
+    r"|injected|sample|no|not(?: my| the)?|expected|their|his|her|(?:passage|evidence|text|source|document)'s)"
     r" (?=verdict|answer|label|conclusion|judg|decision|rating|output|result|final)"
 )
 _ASSERTED = re.compile(r"(?:i|we) would (?:answer|say|conclude|judge|choose|label|rate|mark|classify)\b")

@@ -17,6 +17,7 @@ _ANCHOR = re.compile(
 _BRACKETED = re.compile(r"\[([^\[\]\n]{0,60})\]")
 _EXPLAINED = re.compile(r"\s(?:if|unless|otherwise|when|where|means?|is|was|would|could|and|for|only|in case)\b")
 """After brackets: the menu is explained, nothing is chosen."""
+_DENIED = re.compile(r"\b(?:not|nor|neither|never|than|instead of|no)\s?[\"'(]?$")
 _SUBJECT = (
     r"(?:(?:the|this|that)\s(?:\w{1,20}\s)?(?:statement|claim|fact|sentence|assertion|input)(?:\s[\"“][^\"“”\n]{0,300}[\"”])?"
     r"|this|that|it)\s?(?:is|'s):?\s"
@@ -64,6 +65,7 @@ def _in_brackets(text: str, bracket: re.Match[str], wordings: Wordings) -> Found
     if content in wordings.outcomes:
         settled = wordings.settled(text, bracket.start(1) + bracket[1].index(content))
         qualified = wordings.qualified(text, bracket.end()) or _EXPLAINED.match(text, bracket.end())
+        qualified = qualified or _DENIED.search(text, max(0, bracket.start() - 12), bracket.start())
         return Found(bracket.start(), bracket.end(), settled.outcome if settled and not qualified else None)
     closes = not any(character.isalnum() for character in text[bracket.end() : bracket.end() + 40])
     return Found(bracket.start(), bracket.end(), None) if closes and content and not content.isdigit() else None
