@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, Protocol
 
 from ..types import Struct
@@ -69,3 +70,22 @@ class LanguageModel(Protocol):
         ...
 
     async def close(self) -> None: ...
+
+
+@dataclasses.dataclass
+class Wrapper:
+    """Base of what is put around a model: it goes by the model's name, and closing it closes the model."""
+
+    inner: LanguageModel
+
+    @property
+    def name(self) -> str:
+        return self.inner.name
+
+    @property
+    def identity(self) -> str:
+        return self.inner.identity
+
+    async def close(self) -> None:
+        """Close the inner model."""
+        await self.inner.close()

@@ -21,7 +21,7 @@ import msgspec
 
 from ..errors import FatalError, ModelError, UsageError
 from ..types import Struct
-from .base import ChatReply, ChatRequest, LanguageModel
+from .base import ChatReply, ChatRequest, Wrapper
 
 T = TypeVar("T")
 
@@ -285,23 +285,14 @@ def _decoder(reply_type: type[T]) -> msgspec.json.Decoder[T]:
 
 
 @dataclasses.dataclass
-class Cached:
+class Cached(Wrapper):
     """A model whose complete replies are kept in a store.
 
     A reply cut by max_tokens is not stored, unless it came with log-probabilities: there the cut is intended, since the
     label stands in the first tokens.
     """
 
-    inner: LanguageModel
     store: CallStore
-
-    @property
-    def name(self) -> str:
-        return self.inner.name
-
-    @property
-    def identity(self) -> str:
-        return self.inner.identity
 
     async def chat(self, request: ChatRequest) -> ChatReply:
         """The stored reply, or the inner model's."""
@@ -312,10 +303,6 @@ class Cached:
     async def reject(self, request: ChatRequest) -> None:
         """Forget a reply whose text could not be read as what was asked for: the next run shall ask again."""
         self.store.forget(self._question(request))
-
-    async def close(self) -> None:
-        """Close the inner model; the store is its opener's."""
-        await self.inner.close()
 
     def _question(self, request: ChatRequest) -> Question:
         return Question("chat", self.name, self.identity, request)

@@ -10,21 +10,20 @@ import asyncio
 import dataclasses
 from collections import deque
 
-from .base import ChatReply, ChatRequest, LanguageModel
+from .base import ChatReply, ChatRequest, Wrapper
 from .retry import Retryable
 
 _START = 8
 
 
 @dataclasses.dataclass
-class Limited:
+class Limited(Wrapper):
     """At most `limit` calls at once, first come first served; fewer while the server is congested.
 
     Rate limits, overload and time-outs halve the window, but only once for all calls that were under way together: a
     burst of refusals is one sign of congestion, not many.
     """
 
-    inner: LanguageModel
     limit: int = 64
     in_flight: int = dataclasses.field(default=0, init=False)
     """Calls under way now."""
@@ -38,14 +37,6 @@ class Limited:
             raise ValueError(f"limit must be at least 1, not {self.limit}")
         self._window = float(min(self.limit, _START))
         self._threshold = float(self.limit)
-
-    @property
-    def name(self) -> str:
-        return self.inner.name
-
-    @property
-    def identity(self) -> str:
-        return self.inner.identity
 
     @property
     def current(self) -> int:
@@ -66,9 +57,6 @@ class Limited:
             raise
         finally:
             self._release()
-
-    async def close(self) -> None:
-        await self.inner.close()
 
     def _grow(self) -> None:
         step = 1.0 if self._window < self._threshold else 1.0 / self._window

@@ -10,7 +10,7 @@ from contextvars import ContextVar
 
 from ..errors import BudgetSpent, FatalError, UsageError, VeridicalError
 from ..types import Usage
-from .base import ChatReply, ChatRequest, LanguageModel
+from .base import ChatReply, ChatRequest, Wrapper
 from .bill import Price
 
 # What the work takes
@@ -38,18 +38,8 @@ def measure() -> Iterator[Meter]:
 
 
 @dataclasses.dataclass
-class Counted:
+class Counted(Wrapper):
     """Outermost wrapper: books each reply, also one from the cache, so that a report does not depend on cache luck."""
-
-    inner: LanguageModel
-
-    @property
-    def name(self) -> str:
-        return self.inner.name
-
-    @property
-    def identity(self) -> str:
-        return self.inner.identity
 
     async def chat(self, request: ChatRequest) -> ChatReply:
         """As the inner model."""
@@ -65,9 +55,6 @@ class Counted:
         """Hand on to the cache beneath, if there is one, that a reply could not be read."""
         if reject := getattr(self.inner, "reject", None):
             await reject(request)
-
-    async def close(self) -> None:
-        await self.inner.close()
 
 
 # What is paid
@@ -141,7 +128,7 @@ class Budget:
 
 
 @dataclasses.dataclass
-class Paid:
+class Paid(Wrapper):
     """Books what calls really cost, beneath the cache and the retries, and stops before the budget is exceeded.
 
     A call that fails is booked with what its error has `spent`; a call that is cancelled may have been billed, and is
@@ -150,19 +137,10 @@ class Paid:
     call so far stands for the worst case, so that the calls under way together may exceed `max_cost`.
     """
 
-    inner: LanguageModel
     budget: Budget
     price: Price | None = None
     _dearest: float = dataclasses.field(default=0.0, init=False, repr=False)
     """US dollars of the dearest call that cost more than was reserved for it."""
-
-    @property
-    def name(self) -> str:
-        return self.inner.name
-
-    @property
-    def identity(self) -> str:
-        return self.inner.identity
 
     async def chat(self, request: ChatRequest) -> ChatReply:
         """As the inner model. Raises `BudgetSpent` before a call that the budget cannot bear."""
@@ -190,6 +168,3 @@ class Paid:
             if self._dearest <= worst:
                 return number, worst
             self.budget.settle(number, None)
-
-    async def close(self) -> None:
-        await self.inner.close()

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from enum import StrEnum
 
 from ..errors import FatalError, ModelError
-from .base import ChatReply, ChatRequest, LanguageModel
+from .base import ChatReply, ChatRequest, Wrapper
 
 
 class Trouble(StrEnum):
@@ -44,7 +44,7 @@ class Retryable(ModelError):
 
 
 @dataclasses.dataclass
-class Retrying:
+class Retrying(Wrapper):
     """Repeat `Retryable` calls with exponential backoff and full jitter; every other error passes at once.
 
     Trouble that is not of one item must not be booked as one item's failure: after `circuit` calls in a row that used
@@ -52,7 +52,6 @@ class Retrying:
     has never answered at all, the first such call suffices.
     """
 
-    inner: LanguageModel
     attempts: int = 6
     """Tries a call in all."""
     max_wait: float = 120.0
@@ -70,14 +69,6 @@ class Retrying:
     """Seconds waited in all calls together."""
     _lost: int = dataclasses.field(default=0, init=False, repr=False)
     _answered: bool = dataclasses.field(default=False, init=False, repr=False)
-
-    @property
-    def name(self) -> str:
-        return self.inner.name
-
-    @property
-    def identity(self) -> str:
-        return self.inner.identity
 
     async def chat(self, request: ChatRequest) -> ChatReply:
         """As the inner model, repeated. Raises `ModelError` naming attempts and last error when they are used up."""
@@ -100,9 +91,6 @@ class Retrying:
                 self._answer()
                 return reply
         raise ValueError(f"attempts must be at least 1, not {self.attempts}")
-
-    async def close(self) -> None:
-        await self.inner.close()
 
     def _wait(self, attempt: int, asked: float | None) -> float:
         """Full jitter; on top of what the server asks for, so that its clients do not all return at one moment."""
