@@ -381,3 +381,9 @@ def test_where_the_parse_is_in_doubt_the_clause_stays_whole(sentence):
 
 def test_having_done_is_said_with_a_finite_verb():
     assert "Ada Stow has taught at two schools." in told("She is a writer, having taught at two schools.")
+
+
+def test_what_is_denied_or_supposed_keeps_its_adjective():
+    assert told("She isn't the first Israeli woman in it.") == ["Ada Stow isn't the first Israeli woman in it."]
+    (supposed,) = told("If she were in Sweden, she would be a Swedish citizen.")
+    assert supposed.startswith("Ada Stow would be a Swedish citizen if")

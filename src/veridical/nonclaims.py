@@ -84,6 +84,12 @@ _RULES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             rf"""(?: here (?:'s|_is|_are) | below_(?:is|are) | (?:the_)?following_(?:is|are) | these_are )_
                 (?: {_ARTICLE}_ ){{0,4}} (?: \w+_ )? {_ABOUT_TEXT}\b [^:]{{0,120}} :? $""",
         ),
+        (
+            "a pointer",
+            r"""(?: please_ )? (?: visit | see | check_out | check | click | read_more | go_to | refer_to | follow )\b
+                .{0,80} (?: https?:// | www\.)""",
+        ),
+        ("an interjection", r"(?: wow | whoa | ha | hmm | oops | hooray | yay | cheers | amazing | wonderful ) \W* $"),
         ("a lead-in", r"here_are_ (?: some | a_few | several | more | other )\b [^:]{0,200} :? $"),
         ("a lead-in", r"(?: here (?:'s|_is|_are) | below_(?:is|are) | the_following_(?:is|are) )_ [^:]{0,160} : $"),
         (

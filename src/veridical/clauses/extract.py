@@ -10,6 +10,7 @@ from .notes import notes
 from .phrases import Aside, Phrases, cross, is_adjunct
 from .sound import clause_of, sound
 from .tree import Part, Tokens, Tree, copula
+from .words import BE, HAVE, INTRANSITIVE, ONLY, OWNING, SAME_FORM
 
 Fact = tuple[Part, ...]
 Subject = tuple[Part, ...]
@@ -29,20 +30,6 @@ _DISCOURSE = frozenset({
 _TIGHT = frozenset({"for", "with", "by", "to", "into"})
 """Prepositions whose noun keeps what follows it: "known for roles in films" is not "known in films"."""
 _CONDITIONS = frozenset(["if", "unless", "whether", "so", "lest"])
-
-_INTRANSITIVE = frozenset({
-    "married", "retired", "graduated", "died", "sang", "danced", "lived", "worked", "moved", "travelled", "traveled",
-    "returned", "emigrated", "escaped", "rested", "studied", "acted", "performed", "toured", "fell", "rose", "rust",
-    "rusts", "emerged", "competed", "appeared", "resigned", "survived", "slept", "swam", "fished", "fought", "stayed",
-})  # fmt: skip
-"""Verbs that are said without an object as a rule: "she married and had two sons" is not "married two sons"."""
-_BE = frozenset(["be", "been", "is", "are", "was", "were", "'s"])
-_ONLY = frozenset(["first", "only", "last", "second", "third", "most"])
-_HAVE = ("has", "have", "had")
-_SAME_FORM = frozenset({"VBN", "VBD"})
-"""Forms that the tagger mixes up."""
-_OWNING = frozenset({"have", "has", "had", "having", "became", "become", "becomes", "becoming", "joined", "kept"})
-"""Verbs whose object is no other verb's."""
 
 
 @dataclass
@@ -86,8 +73,7 @@ class Extraction:
         if tree.low(verb) == "born" and not tree.kids(verb, "aux", "auxpass"):  # "an actor born in 1942" was born
             subjects = [(one[0], copula(True, plural=one[-1] in ("are", "were"))) for one in subjects]
         self._subjects[verb] = subjects
-        for child in tree.kids(verb, "attr"):
-            self._origins(child, subjects, frozenset([verb, *tree.kids(verb, "aux", "neg")]))
+        self._tell_origins(verb, subjects)
         group, objects, adjuncts = self._predicate(verb)
         if not objects and not adjuncts:
             objects = self._lent(verb)
@@ -157,10 +143,10 @@ class Extraction:
         if other is None or not tree.kids(verb, "cc"):
             return []
         forms = {tree.tags[verb], tree.tags[other]}
-        if not (forms <= _SAME_FORM or (len(forms) == 1 and tree.tags[verb].startswith("V"))):
+        if not (forms <= SAME_FORM or (len(forms) == 1 and tree.tags[verb].startswith("V"))):
             return []
-        alone = tree.low(verb) in _INTRANSITIVE or any(at > verb for at in tree.kids(verb, "prt", "advmod"))
-        if alone or tree.low(other) in _OWNING or tree.kids(other, "mark", *_SUBJECTS):
+        alone = tree.low(verb) in INTRANSITIVE or any(at > verb for at in tree.kids(verb, "prt", "advmod"))
+        if alone or tree.low(other) in OWNING or tree.kids(other, "mark", *_SUBJECTS):
             return []
         return self._predicate(other)[1]
 
@@ -190,12 +176,10 @@ class Extraction:
         """Long enough, or a predicate noun, to be a claim without its only adjunct."""
         tree = self.tree
         nouns = [noun for verb in group for noun in tree.kids(verb, "attr")]
-        if any(
-            tree.low(child) in _ONLY or tree.tags[child] == "JJS" for noun in nouns for child in tree.children[noun]
-        ):
+        if any(tree.low(child) in ONLY or tree.tags[child] == "JJS" for noun in nouns for child in tree.children[noun]):
             return False
         if nouns:
-            return any(tree.low(at) in _BE for at in group)
+            return any(tree.low(at) in BE for at in group)
         return sum(len(self.tree.words[index]) > SHORT for index in core) >= LONG
 
     def _extras(self, adjuncts: Sequence[int]) -> list[Tokens]:
@@ -276,7 +260,7 @@ class Extraction:
                 shares = tree.tags[other] == tree.tags[verb] and tree.tags[other] in ("VBN", "VBG", "VB")
                 if tree.tags[other] == "VBG":  # "having won the cup and scoring": has won, is scoring
                     had = copula(any(subject[-1] == "had" for subject in subjects))
-                    subjects = [(*one[:-1], had) if one[-1] in _HAVE else one for one in subjects]
+                    subjects = [(*one[:-1], had) if one[-1] in HAVE else one for one in subjects]
                 self._clause(other, subjects, aux=helpers if shares else frozenset())
 
     def _is_gapped(self, verb: int, other: int) -> bool:
@@ -374,6 +358,13 @@ class Extraction:
         asked = any(tree.tags[child] in _RELATIVE for child in objects)
         placed = any(tree.tags[child].startswith("W") or self._asks(child) for child in tree.children[verb])
         return about[0][0] if asked or not (objects or placed) else ""
+
+    def _tell_origins(self, verb: int, subjects: Sequence[Subject]) -> None:
+        """Not of what is denied, nor of what "would be": "not an American actor" says nothing of America."""
+        helpers = self.tree.kids(verb, "aux")
+        if not self.tree.kids(verb, "neg") and all(self.tree.tags[at] != "MD" for at in helpers):
+            for noun in self.tree.kids(verb, "attr"):
+                self._origins(noun, subjects, frozenset([verb, *helpers]))
 
     def _origins(self, noun: int, subjects: Sequence[Subject], verb: Part) -> None:
         """Of "an American actor", "is American" is a claim of its own."""

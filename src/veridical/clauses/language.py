@@ -13,8 +13,8 @@ _FUNCTION_WORDS = frozenset({
 _FOREIGN = frozenset({
     "der", "die", "das", "den", "dem", "und", "ist", "wurde", "ein", "eine", "einen", "nicht", "mit", "er", "sie", "im",
     "von", "zu", "auf", "für", "als", "auch", "sich", "bei",
-    "le", "la", "les", "des", "et", "est", "une", "un", "dans", "avec", "du", "au", "aux", "pour", "qui", "elle", "sont",
-    "el", "los", "las", "que", "y", "en", "del", "fue", "es", "una", "con", "por", "para", "su", "como",
+    "le", "la", "les", "des", "et", "est", "une", "un", "dans", "avec", "du", "au", "aux", "pour", "qui", "elle",
+    "sont", "el", "los", "las", "que", "y", "en", "del", "fue", "es", "una", "con", "por", "para", "su", "como",
     "il", "di", "che", "della", "è", "gli", "dei", "nel", "sono", "si",
     "o", "e", "um", "uma", "foi", "os", "da", "na", "em", "com",
     "het", "een", "van", "zijn", "de", "op", "voor", "werd", "och", "är", "på", "med", "av", "som",
