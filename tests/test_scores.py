@@ -73,6 +73,7 @@ def test_c3_a_metric_that_gives_nan_is_counted_never_averaged():
     class Broken(Macro):
         name: str = "broken"
         rule: str = "broken"
+        _word = "broken"
 
         def of(self, report):
             return float(report.generation.id)
