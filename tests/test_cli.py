@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from data import shared
 from loopback import Loopback, chat, error
 from replying import reply
 from veridical import cli
@@ -103,6 +104,33 @@ def test_facts_as_a_parquet_table(scored, kb, capsys):
     reports = [json.loads(line) for line in (scored / "reports.jsonl").read_text(encoding="utf-8").splitlines()]
     assert [row["fact_id"] for row in table] == [f["fact"]["id"] for r in reports for f in r.get("facts", [])]
     assert all(row["label"] and row["quote"] and row["source"] for row in table if row["label"] == "supported")
+
+
+def test_factscore_s_labelled_file_is_read_as_it_is(tmp_path, capsys):
+    arguments = ["score", str(shared("factscore_labeled") / "ChatGPT.jsonl"), "--facts", "given"]
+    with Served("True") as server:
+        arguments += ["--method", "no-context", "--concurrency", "64", *judged(server), "--out", str(tmp_path / "run")]
+        assert cli.run([*arguments, "--json"]) == 0
+    score = json.loads(capsys.readouterr().out)["scores"][1]
+    assert (score["n"], score["abstained"], score["scored"], score["value"]) == (183, 26, 157, 1.0)
+    assert 5_400 < score["facts"] == score["facts_judged"] <= 5_426  # 5,426 rows, repeated ones merged
+
+
+def test_three_choices_tell_contradicted_from_unknown(tmp_path, capsys):
+    path, out = items(tmp_path / "items.jsonl", 2), tmp_path / "run"
+
+    def handler(request):
+        if b"split sentences" in request.body:
+            return chat(json.dumps({"facts": ["The mill opened in 1800.", "Its owner sold the mill."]}))
+        return "Contradicted" if "opened" in request.prompt.rsplit("<statement", 1)[1] else "Not enough evidence"
+
+    with Served(handler) as server:
+        more = ["--choices", "three", "--shape", "json", "--json"]
+        assert cli.run(["score", str(path), "--out", str(out), "--judge", f"{server.url}#m", *more]) == 0
+        assert any("response_format" in body for body in server.bodies)
+    reports = [json.loads(line) for line in (out / "reports.jsonl").read_text(encoding="utf-8").splitlines()]
+    labels = [fact["verdict"]["label"] for report in reports for fact in report["facts"]]
+    assert labels == ["contradicted", "not_enough_evidence"] * 2
 
 
 def test_another_setting_is_refused_and_named(scored, kb, capsys):

@@ -39,7 +39,11 @@ class Parts:
     """None: each generation's own `reference`."""
     k: int = 5
     reading: Reading = "text"
+    choices: str = "two"
+    """"two": supported or not; "three": contradicted told from not enough evidence (read from text)."""
     demonstrations: str = "biographies"
+    shape: str = "list"
+    """What an LLM decomposer writes: "list" or "json"."""
     abstention: Abstention = Standard()
     published_sentences: bool = False
     """FActScore's own sentence ends, for comparison with its files."""
@@ -66,7 +70,7 @@ def factscore(parts: Parts) -> Method:
         name="factscore",
         decomposer=_decomposer(parts),
         gatherer=_gatherer(parts),
-        verifier=RetrieveVerifier(model=judge, mode=parts.reading),
+        verifier=RetrieveVerifier(model=judge, mode=parts.reading, choices=parts.choices),
         abstention=parts.abstention,
         published_sentences=parts.published_sentences,
     )
@@ -79,7 +83,7 @@ def no_context(parts: Parts) -> Method:
         name="no-context",
         decomposer=_decomposer(parts),
         gatherer=NoEvidence(),
-        verifier=NoContextVerifier(model=judge, mode=parts.reading),
+        verifier=NoContextVerifier(model=judge, mode=parts.reading, choices=parts.choices),
         abstention=parts.abstention,
         published_sentences=parts.published_sentences,
     )
@@ -122,7 +126,7 @@ def _decomposer(parts: Parts, *, by_default_embedded: bool = False) -> Decompose
         from .clauses import ClauseDecomposer
 
         return ClauseDecomposer()
-    return LLMDecomposer(model=model, demonstrations=parts.demonstrations)
+    return LLMDecomposer(model=model, demonstrations=parts.demonstrations, shape=parts.shape)
 
 
 def _gatherer(parts: Parts) -> Gatherer:

@@ -20,6 +20,7 @@ from .options import (
     Abstain,
     AsJson,
     Cache,
+    Choices,
     Concurrency,
     Config,
     DecomposerName,
@@ -31,6 +32,7 @@ from .options import (
     MethodName,
     Read,
     Setup,
+    Shape,
     opened,
 )
 
@@ -56,6 +58,8 @@ def check(
     max_cost: MaxCost = None,
     read_as: Read = "auto",
     demonstrations: Demonstrations = "general",
+    choices: Choices = "two",
+    shape: Shape = "list",
     cache: Cache = None,
     as_json: AsJson = False,
     config: Config = None,
@@ -82,6 +86,8 @@ def check(
         concurrency=concurrency,
         read=read_as,
         demonstrations=demonstrations,
+        choices=choices,
+        shape=shape,
     )
     store = CallStore(cache) if cache else None
     report, made = asyncio.run(_check(generation, setup, store, Budget(max_cost=max_cost)))

@@ -14,6 +14,7 @@ from ..inputs import read, sample
 from . import show
 from .options import (
     AsJson,
+    Choices,
     Concurrency,
     Config,
     DecomposerName,
@@ -24,6 +25,7 @@ from .options import (
     Knowledge,
     MethodName,
     Setup,
+    Shape,
     opened,
 )
 
@@ -44,6 +46,8 @@ def estimate(
     k: K = 5,
     concurrency: Concurrency = 16,
     demonstrations: Demonstrations = "biographies",
+    choices: Choices = "two",
+    shape: Shape = "list",
     latency: Annotated[float, typer.Option(min=0, help="Seconds a call takes.")] = 1.0,
     sample_size: Annotated[int, typer.Option("--sample", min=1, help="Generations to look at.")] = 50,
     seed: Annotated[int, typer.Option(help="Seed of the sample.")] = 0,
@@ -60,6 +64,8 @@ def estimate(
         concurrency=concurrency,
         read="text",
         demonstrations=demonstrations,
+        choices=choices,
+        shape=shape,
     )
     result = asyncio.run(_estimate(generations, setup, latency, sample_size, seed))
     if as_json:

@@ -75,6 +75,11 @@ MaxCost = Annotated[float | None, typer.Option("--max-cost", min=0, help="Stop b
 Read = Annotated[
     str, typer.Option("--read", help="How verdicts are read: logprobs, text, or auto (asks the judge once).")
 ]
+Choices = Annotated[
+    str,
+    typer.Option("--choices", help="What a judge may say: two (supported or not), or three (contradicted told apart)."),
+]
+Shape = Annotated[str, typer.Option("--shape", help="What the LLM decomposer writes: list, or json with a schema.")]
 Demonstrations = Annotated[
     str, typer.Option("--demonstrations", help="Examples for the LLM decomposer: biographies or general.")
 ]
@@ -100,13 +105,19 @@ class Setup:
     read: str = "auto"
     demonstrations: str = "biographies"
     sentences: str = "standard"
+    choices: str = "two"
+    shape: str = "list"
 
     def __post_init__(self) -> None:
         _one_of("--sentences", self.sentences, ("standard", "published"))
         _one_of("--facts", self.facts, ("extracted", "given", "given-model"))
         _one_of("--read", self.read, ("auto", "logprobs", "text"))
         _one_of("--demonstrations", self.demonstrations, ("biographies", "general"))
+        _one_of("--choices", self.choices, ("two", "three"))
+        _one_of("--shape", self.shape, ("list", "json"))
         rule(self.abstain)
+        if self.choices == "three" and self.read == "logprobs":
+            raise UsageError("--choices three is read from the text: --read text")
 
     @property
     def recipe(self) -> str:
@@ -139,7 +150,9 @@ async def opened(
             given_facts=setup.facts != "extracted",
             searcher=_searcher(setup.knowledge),
             k=setup.k,
-            reading=await _reading(setup.read, judge),
+            reading=await _reading("text" if setup.choices == "three" else setup.read, judge),
+            choices=setup.choices,
+            shape=setup.shape,
             demonstrations=setup.demonstrations,
             abstention=rule(setup.abstain),
             published_sentences=setup.sentences == "published",

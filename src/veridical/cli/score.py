@@ -29,6 +29,7 @@ from .options import (
     Abstain,
     AsJson,
     Cache,
+    Choices,
     Concurrency,
     Config,
     DecomposerName,
@@ -42,6 +43,7 @@ from .options import (
     Read,
     Sentences,
     Setup,
+    Shape,
     opened,
 )
 from .progress import listener
@@ -69,6 +71,8 @@ def score(
     max_cost: MaxCost = None,
     read_as: Read = "auto",
     demonstrations: Demonstrations = "biographies",
+    choices: Choices = "two",
+    shape: Shape = "list",
     sentences: Sentences = "standard",
     on_error: Annotated[str, typer.Option(help="Unusable input: stop, or skip it and go on.")] = "stop",
     sample_size: Annotated[int | None, typer.Option("--sample", min=1, help="Judge only N generations.")] = None,
@@ -92,6 +96,8 @@ def score(
         concurrency=concurrency,
         read=read_as,
         demonstrations=demonstrations,
+        choices=choices,
+        shape=shape,
         sentences=sentences,
     )
     spellings = list(dict.fromkeys([f"factscore(gamma={gamma:g})", "factscore(gamma=0)", *(metric or DEFAULTS)]))

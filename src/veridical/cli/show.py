@@ -83,7 +83,9 @@ def denominators(score: Score) -> list[str]:
     left_out = score.n - score.scored
     lines = [f"{score.scored} of {score.n} generations scored" + (f", {left_out} not" if left_out else "")]
     if score.abstained:
-        lines.append(f"  abstained {score.abstained} (response rate {1 - score.abstained / score.n:.3f})")
+        rate = f"response rate {1 - score.abstained / score.n:.3f}"
+        zero = "" if score.value is None else f"; counted as 0 they make {score.name} {_with_zeros(score):.3f}"
+        lines.append(f"  abstained {score.abstained} ({rate}{zero})")
     if score.no_claims:
         lines.append(f"  without claims {score.no_claims}")
     if score.unscored:
@@ -91,6 +93,12 @@ def denominators(score: Score) -> list[str]:
     facts = f"{score.facts_judged} of their {score.facts} facts judged"
     lines.append(facts + (f"; without verdict: {reasons(score.unjudged)}" if score.unjudged else ""))
     return lines
+
+
+def _with_zeros(score: Score) -> float:
+    """The mean over answers and abstentions."""
+    with_value = score.n - score.no_claims - sum(score.unscored.values())
+    return (score.value or 0.0) * score.scored / with_value
 
 
 def facts(report: Report) -> rich.table.Table:
