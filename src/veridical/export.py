@@ -47,19 +47,28 @@ def rows(reports: Iterable[Report]) -> Iterator[dict[str, Any]]:
 
 def write_parquet(reports: Iterable[Report], path: Path) -> int:
     """Write the table, whole or not at all; returns the number of rows. Raises UsageError without pyarrow."""
+    pyarrow, parquet = arrow()
+    schema = pyarrow.schema([(name, pyarrow.type_for_alias(kind)) for name, kind in COLUMNS.items()])
+    partial, count, table = path.with_suffix(".partial"), 0, rows(reports)
+    try:
+        with parquet.ParquetWriter(partial, schema) as writer:
+            while batch := list(itertools.islice(table, BATCH)):
+                writer.write_table(pyarrow.Table.from_pylist(batch, schema=schema))
+                count += len(batch)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+    return count
+
+
+def arrow() -> tuple[Any, Any]:
+    """pyarrow and its parquet module. Raises UsageError where it is not installed."""
     try:
         import pyarrow
         import pyarrow.parquet
     except ImportError:
         raise UsageError("facts.parquet needs pyarrow; pip install 'veridical[parquet]'") from None
-    schema = pyarrow.schema([(name, pyarrow.type_for_alias(kind)) for name, kind in COLUMNS.items()])
-    partial, count, table = path.with_suffix(".partial"), 0, rows(reports)
-    with pyarrow.parquet.ParquetWriter(partial, schema) as writer:
-        while batch := list(itertools.islice(table, BATCH)):
-            writer.write_table(pyarrow.Table.from_pylist(batch, schema=schema))
-            count += len(batch)
-    partial.replace(path)
-    return count
+    return pyarrow, pyarrow.parquet
 
 
 def _row(report: Report, judged: JudgedFact) -> dict[str, Any]:

@@ -79,12 +79,17 @@ def _drafts(sentence: Sentence, wordings: Sequence[Wording], *, merge: bool) -> 
         return drafts
     kept: list[_Draft] = []
     for draft in drafts:
-        fuller = next((other for other in drafts if _begins(draft.wording.text, other.wording.text)), None)
+        fuller = next((other for other in drafts if _fuller(draft.wording, other.wording)), None)
         if fuller:
             fuller.repeats += 1
         else:
             kept.append(draft)
     return kept
+
+
+def _fuller(short: Wording, longer: Wording) -> bool:
+    """Whether `longer` says it all; never where people labelled the two differently."""
+    return short.gold == longer.gold and _begins(short.text, longer.text)
 
 
 _BARE_ENDING = re.compile(
@@ -101,9 +106,9 @@ def _begins(short: str, longer: str) -> bool:
 
 
 def _merged(drafts: Sequence[_Draft]) -> list[_Draft]:
-    kept: dict[str, _Draft] = {}
+    kept: dict[tuple[str, str | None], _Draft] = {}
     for draft in drafts:
-        first = kept.setdefault(content_key(draft.wording.text), draft)
+        first = kept.setdefault((content_key(draft.wording.text), draft.wording.gold), draft)
         if first is not draft:
             first.repeats += 1 + draft.repeats
     return list(kept.values())

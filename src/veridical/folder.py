@@ -5,6 +5,8 @@
     calls.sqlite    the cache of calls (may be shared between runs)
     facts.parquet   with --parquet: one row a fact
     events.jsonl    with --log
+    input-*.jsonl   what came from stdin, so that the run can go on
+    run.lock        held while a process writes
 
 Resume is two facts and no checkpoint: the ids in `reports.jsonl` are done, and the cache answers what was paid for.
 """
@@ -44,7 +46,7 @@ class RunInfo(Struct, frozen=True, kw_only=True):
     metrics: tuple[str, ...] = ()
     """What the run was scored with first."""
     settings: dict[str, Any] = {}
-    """The options that chose what was read and how: sample, seed, facts, metrics."""
+    """The options that chose what was read and how: sample, seed, facts."""
     versions: dict[str, str] = msgspec.field(
         default_factory=lambda: {"veridical": __version__, "python": sys.version.split()[0]}
     )
@@ -102,8 +104,8 @@ class RunFolder:
         the cache.
         """
         if fresh:
-            self.reports_path.unlink(missing_ok=True)
-            self.info_path.unlink(missing_ok=True)
+            for path in (self.reports_path, self.info_path, self.facts_path, self.events_path):
+                path.unlink(missing_ok=True)
         if not self.info_path.exists():
             if self.reports_path.exists() and self.reports_path.stat().st_size:
                 raise UsageError(f"{self.path} holds reports of an unknown run (no run.json); use --fresh")

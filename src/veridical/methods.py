@@ -51,6 +51,8 @@ class Parts:
 
 def embedded(parts: Parts) -> Method:
     """Offline: clauses, the topic's page, a light judge fitted on public data. Weak; says so."""
+    if parts.judge is not None or parts.choices != "two":
+        raise UsageError("method embedded has a judge of its own: --judge and --choices are for factscore, no-context")
     from .verifiers.embedded import EmbeddedJudge
 
     return Method(
@@ -70,7 +72,12 @@ def factscore(parts: Parts) -> Method:
         name="factscore",
         decomposer=_decomposer(parts),
         gatherer=_gatherer(parts),
-        verifier=RetrieveVerifier(model=judge, mode=parts.reading, choices=parts.choices),
+        verifier=RetrieveVerifier(
+            model=judge,
+            mode=parts.reading,
+            choices=parts.choices,
+            published_sentences=parts.published_sentences,
+        ),
         abstention=parts.abstention,
         published_sentences=parts.published_sentences,
     )
@@ -83,7 +90,12 @@ def no_context(parts: Parts) -> Method:
         name="no-context",
         decomposer=_decomposer(parts),
         gatherer=NoEvidence(),
-        verifier=NoContextVerifier(model=judge, mode=parts.reading, choices=parts.choices),
+        verifier=NoContextVerifier(
+            model=judge,
+            mode=parts.reading,
+            choices=parts.choices,
+            published_sentences=parts.published_sentences,
+        ),
         abstention=parts.abstention,
         published_sentences=parts.published_sentences,
     )

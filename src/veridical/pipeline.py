@@ -18,7 +18,7 @@ from typing import Protocol
 import msgspec
 
 from .decompose import Decomposer
-from .errors import FatalError, StageError, leaf
+from .errors import FatalError, StageError, UsageError, leaf
 from .failures import failure
 from .models.metered import measure
 from .signature import Signature, sign
@@ -68,28 +68,36 @@ class Method:
 
 
 async def evaluate(generation: Generation, method: Method) -> Report:
-    """Judge one generation. Never raises for trouble with this one alone; `FatalError` passes through."""
-    started = time.perf_counter()
+    """Judge one generation. Never raises for trouble with this one alone.
+
+    `FatalError` and `UsageError` pass through: no other generation would fare better.
+    """
+    signature, started = method.signature.short, time.perf_counter()
     with measure() as meter:
         report = await _report(generation, method)
     usage = msgspec.structs.replace(meter.usage, seconds=time.perf_counter() - started)
-    return msgspec.structs.replace(report, signature=method.signature.short, usage=usage)
+    return msgspec.structs.replace(report, signature=signature, usage=usage)
 
 
 async def _report(generation: Generation, method: Method) -> Report:
     if generation.abstained:
         return Report(generation=generation, abstained=True, abstention="the input says so")
-    if words := method.abstention.detect(generation.text, generation.topic):
-        return Report(generation=generation, abstained=True, abstention=f"{method.abstention.name}: {words}")
-    sentences = split(generation.text, published=method.published_sentences)
+    stage = "abstention"
+    sentences: list[Sentence] = []
     try:
+        if words := method.abstention.detect(generation.text, generation.topic):
+            return Report(generation=generation, abstained=True, abstention=f"{method.abstention.name}: {words}")
+        stage = "sentences"
+        sentences = split(generation.text, published=method.published_sentences)
+        stage = "decompose"
         decomposition = await method.decomposer.decompose(generation, sentences)
+        stage = "judge"
         facts = await judge(decomposition, generation, method)
-    except Exception as error:  # the one place where trouble with an item becomes a value
-        error = leaf(error)
-        if isinstance(error, FatalError):
+    except Exception as raised:  # the one place where trouble with an item becomes a value
+        error = leaf(raised)
+        if isinstance(error, (FatalError, UsageError)):
             raise error from None
-        stage = "decompose" if isinstance(error, StageError) else "internal"
+        stage = stage if isinstance(error, StageError) else "internal"
         return Report(generation=generation, sentences=tuple(sentences), failure=failure(stage, error))
     return _assembled(generation, sentences, decomposition, facts)
 

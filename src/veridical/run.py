@@ -88,16 +88,19 @@ async def _ordered(
     written: one slow generation holds up neither the others nor the order."""
     slots = asyncio.Semaphore(in_flight)
     window: deque[asyncio.Task[Report]] = deque()
-    written = 0
+    written, broken = 0, False
 
     async def judged(generation: Generation) -> Report:
         async with slots:
             return await evaluate(generation, method)
 
     def write_first() -> None:
-        nonlocal written
-        report = window.popleft().result()
+        nonlocal written, broken
+        report = window[0].result()
+        broken = True  # until it is on disk: nothing may be written behind a report that could not be
         writer.write(report)
+        broken = False
+        window.popleft()
         written += 1
         on_event(Reported(report))
 
@@ -114,6 +117,8 @@ async def _ordered(
                 await asyncio.wait([window[0]])
                 write_first()
     finally:
-        while window and window[0].done() and not window[0].cancelled() and window[0].exception() is None:
+        while (
+            not broken and window and window[0].done() and not window[0].cancelled() and window[0].exception() is None
+        ):
             write_first()
     return written

@@ -242,36 +242,3 @@ class Score(Struct, frozen=True, kw_only=True, omit_defaults=False):
     rule: str = ""
     """The counting rule in words: what is the numerator, what the denominator, who is left out."""
     signature: str = ""
-
-
-class HumanLabel(Struct, frozen=True, kw_only=True):
-    """A person's label of one item."""
-
-    item: str
-    annotator: str
-    label: str | None = None
-    error_type: str | None = None
-    note: str = ""
-    references: tuple[str, ...] = ()
-    status: str = "done"
-    """"done" or "skipped"; an item without a record is untouched."""
-    at: str = ""
-
-
-class Edit(Struct, frozen=True, kw_only=True):
-    """One replacement: `text[start:end]` was `before` and becomes `after`."""
-
-    start: int
-    end: int
-    before: str
-    after: str
-    fact_id: str
-    reason: str = ""
-
-
-class Revision(Struct, frozen=True, kw_only=True):
-    """A repaired generation."""
-
-    generation_id: str
-    text: str
-    edits: tuple[Edit, ...] = ()

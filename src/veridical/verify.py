@@ -145,6 +145,8 @@ class _LLMVerifier:
     """"two" (True, False) or "three" (Supported, Contradicted, Not enough evidence; text mode only)."""
     context: bool = True
     """Show the sentence that the fact was taken from."""
+    published_sentences: bool = False
+    """The sentences are those of the published splitter (`Method.published_sentences`)."""
     max_tokens: int = 512
     temperature: float = 0.0
     retries: int = 1
@@ -216,7 +218,11 @@ class _LLMVerifier:
         return fence("context", "\n".join(part for part in parts if part)) if any(parts) else ""
 
     def _sentences(self, generation: Generation) -> dict[int, str]:
-        return {sentence.index: sentence.text for sentence in split(generation.text)} if self.context else {}
+        if not self.context:
+            return {}
+        return {
+            sentence.index: sentence.text for sentence in split(generation.text, published=self.published_sentences)
+        }
 
 
 @dataclass(frozen=True)
@@ -297,7 +303,7 @@ class RetrieveVerifier(_LLMVerifier):
 
     async def _together(self, cases: Sequence[_Case]) -> list[Verdict | Failure]:
         """One call for all, then one for each that it did not settle."""
-        settled = await self._batched(cases) if len(cases) > 1 else {}
+        settled = await self._batched(cases) if len(cases) > 1 and self._fit(cases) else {}
         async with asyncio.TaskGroup() as group:
             tasks = {
                 place: group.create_task(self._verdict(self._prompt(case), case.quote))
@@ -305,6 +311,11 @@ class RetrieveVerifier(_LLMVerifier):
                 if place not in settled
             }
         return [settled[place] if place in settled else tasks[place].result() for place in range(len(cases))]
+
+    def _fit(self, cases: Sequence[_Case]) -> bool:
+        """Whether the evidence of all of them can be shown together, whole."""
+        together = {passage.id: passage for case in cases for passage in case.passages}
+        return list(self._shown(tuple(together.values()))) == list(together.values())
 
     async def _batched(self, cases: Sequence[_Case]) -> dict[int, Verdict]:
         numbers = [str(place + 1) for place in range(len(cases))]

@@ -53,7 +53,10 @@ def run(arguments: list[str] | None = None) -> int:
     except (VeridicalError, BaseExceptionGroup) as error:
         error = leaf(error)
         if isinstance(error, FatalError):
-            return _say(f"veridical: stopped: {error} (the same command goes on where it stopped)", STOPPED)
+            more = (
+                " (the same command goes on where it stopped)" if (arguments or sys.argv[1:])[:1] == ["score"] else ""
+            )
+            return _say(f"veridical: stopped: {error}{more}", STOPPED)
         if isinstance(error, UsageError):
             return _say(f"veridical: {error}", 2)
         if isinstance(error, VeridicalError):

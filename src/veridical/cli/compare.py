@@ -46,7 +46,7 @@ def compare(
     _print(result)
     out = show.out()
     for name, folder in folders:
-        total, found = folder.info().generations, len(folder.done())
+        total, found = folder.info().generations, sum(1 for _ in folder.reports())
         if total is not None and found < total:
             out.print(f"unfinished: {name} reports {found} of {total} generations", style="yellow", markup=False)
     for name, folder in folders:

@@ -8,9 +8,9 @@ from typing import Annotated
 import msgspec
 import typer
 
+from ..errors import UsageError
 from ..estimate import CHARACTERS_PER_TOKEN, WORDS_PER_FACT, Estimate
 from ..estimate import estimate as estimated
-from ..inputs import read, sample
 from . import show
 from .options import (
     AsJson,
@@ -28,6 +28,7 @@ from .options import (
     Shape,
     opened,
 )
+from .source import Source, check_evidence
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -75,10 +76,13 @@ def estimate(
 
 
 async def _estimate(path: str, setup: Setup, latency: float, size: int, seed: int) -> Estimate:
-    total = sum(1 for _ in read(path, on_error="skip"))
-    chosen = sample(read(path, on_error="skip"), size, seed)
+    if path == "-":
+        raise UsageError("estimate reads its input twice: give a file")
+    source = Source(path, "skip", size, seed, setup.facts)
+    check_evidence(source, setup)
     async with opened(setup, dry=True) as made:
-        return await estimated(chosen, made, total=total, latency=latency, concurrency=setup.concurrency, limit=size)
+        total, most = source.available, setup.concurrency
+        return await estimated(source, made, total=total, latency=latency, concurrency=most, limit=size)
 
 
 def _print(result: Estimate, latency: float, concurrency: int) -> None:

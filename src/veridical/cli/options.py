@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,7 +18,9 @@ from ..models.base import LanguageModel
 from ..models.cache import CallStore
 from ..models.factory import open_model
 from ..models.metered import Budget
+from ..models.probe import adaptations, gives_logprobs
 from ..text.abstention import rule
+from . import show
 
 EMBEDDED = "embedded"
 GRACE = 5.0
@@ -116,6 +118,8 @@ class Setup:
         _one_of("--choices", self.choices, ("two", "three"))
         _one_of("--shape", self.shape, ("list", "json"))
         rule(self.abstain)
+        if self.read == "logprobs" and not self.judge:
+            raise UsageError("--read logprobs is for a --judge")
         if self.choices == "three" and self.read == "logprobs":
             raise UsageError("--choices three is read from the text: --read text")
 
@@ -132,46 +136,54 @@ async def opened(
     budget = budget or Budget()
     models: dict[str, LanguageModel] = {}
 
-    def model(spec: str | None) -> LanguageModel | None:
+    async def model(spec: str | None) -> LanguageModel | None:
         if spec is None or spec == EMBEDDED:
             return None
         if spec not in models:
             models[spec] = (
                 Named(spec) if dry else open_model(spec, store=store, budget=budget, concurrency=setup.concurrency)
             )
+            stack.push_async_callback(models[spec].close)
         return models[spec]
 
-    judge, decomposer = model(setup.judge), model(setup.decomposer)
-    try:
+    async with AsyncExitStack() as stack:
+        judge, decomposer = await model(setup.judge), await model(setup.decomposer)
+        searcher = _searcher(setup.knowledge)
+        if searcher:
+            stack.callback(searcher.close)
+        stack.push_async_callback(_drained, budget, store)  # runs first, while the models are open
+        three = setup.choices == "three"
         parts = Parts(
             judge=judge,
             decomposer=decomposer,
             embedded_decomposer=setup.decomposer == EMBEDDED,
             given_facts=setup.facts != "extracted",
-            searcher=_searcher(setup.knowledge),
+            searcher=searcher,
             k=setup.k,
-            reading=await _reading("text" if setup.choices == "three" else setup.read, judge),
             choices=setup.choices,
-            shape=setup.shape,
             demonstrations=setup.demonstrations,
+            shape=setup.shape,
             abstention=rule(setup.abstain),
             published_sentences=setup.sentences == "published",
         )
-        yield method(setup.recipe, parts)
-    finally:
-        budget.stop()
-        if store:
-            await store.drain(GRACE)
-        for opened_model in models.values():
-            await opened_model.close()
+        method(setup.recipe, parts)  # says what is missing before a judge is asked anything
+        yield method(setup.recipe, replace(parts, reading=await _reading("text" if three else setup.read, judge)))
+        for name, opened_model in models.items():
+            for words in adaptations(opened_model):
+                show.err().print(f"note: {name}: {words}", markup=False)
+
+
+async def _drained(budget: Budget, store: CallStore | None) -> None:
+    """No further call begins; replies that are being paid for may arrive."""
+    budget.stop()
+    if store:
+        await store.drain(GRACE)
 
 
 async def _reading(wanted: str, judge: LanguageModel | None) -> Any:
     """How all verdicts of the run are read, "logprobs" or "text": no score mixes the two."""
     if judge is None or wanted == "text":
         return "text"
-    from ..models.probe import gives_logprobs
-
     given = await gives_logprobs(judge)
     if wanted == "logprobs" and not given:
         raise UsageError(f"{judge.name} gives no log-probabilities of True and False: --read text or --read auto")

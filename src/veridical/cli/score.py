@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import math
-import shutil
-import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 import typer
 
-from ..errors import FatalError, UsageError
-from ..export import write_parquet
+from ..errors import UsageError
+from ..export import arrow, write_parquet
 from ..folder import RunFolder, RunInfo
-from ..inputs import Inputs, read, sample
 from ..methods import Method, warning
-from ..metrics import parse
+from ..metrics import FActScore, parse
 from ..models.cache import CallStore
 from ..models.metered import Budget
 from ..run import run
@@ -47,6 +43,7 @@ from .options import (
     opened,
 )
 from .progress import listener
+from .source import Source, check_evidence, spooled
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -100,15 +97,16 @@ def score(
         shape=shape,
         sentences=sentences,
     )
-    spellings = list(dict.fromkeys([f"factscore(gamma={gamma:g})", "factscore(gamma=0)", *(metric or DEFAULTS)]))
-    for spelling in spellings:
-        parse(spelling)
+    wanted = [FActScore(gamma=gamma), *map(parse, ("factscore(gamma=0)", *DEFAULTS, *(metric or ())))]
+    spellings = list(dict.fromkeys(one.name for one in wanted))
     if fail_under is not None and not math.isfinite(fail_under):
         raise UsageError(f"--fail-under {fail_under}: must be a number")
+    if parquet:
+        arrow()
     folder, budget = RunFolder(out), Budget(max_cost=max_cost)
     with folder.held():
-        source = Source(_spooled(generations, folder), on_error, sample_size, seed, facts)
-        _check_evidence(source, setup)
+        source = Source(spooled(generations, folder), on_error, sample_size, seed, facts)
+        check_evidence(source, setup)
         made = asyncio.run(_run(source, setup, folder, budget, cache, spellings, fresh=fresh, log=log))
         if parquet:
             write_parquet(folder.reports(), folder.facts_path)
@@ -124,52 +122,6 @@ DEFAULTS = ("precision", "facts")
 """Printed beside FActScore with and without its length penalty."""
 SHOWN = 10
 """How many of the things that stayed unscored are printed."""
-
-
-class Source:
-    """The input file: read once to check and count it before anything is paid, then once more to judge it."""
-
-    def __init__(self, path: str, on_error: str, size: int | None, seed: int, facts: str) -> None:
-        self.path, self.on_error, self.size, self.seed = path, on_error, size, seed
-        self.facts = "model" if facts == "given-model" else "human"
-        checked = self._open()
-        self.total = self.references = self.given = 0
-        for generation in checked:
-            self.total += 1
-            self.references += generation.reference is not None
-            self.given += generation.facts is not None or bool(generation.abstained)
-        self.format, self.fields, self.skipped = checked.format, checked.fields, list(checked.skipped)
-        if not self.total:
-            raise UsageError(f"{path}: no usable generation in it")
-        self.total = min(self.total, size) if size else self.total
-
-    def _open(self) -> Inputs:
-        return read(self.path, on_error=self.on_error, facts=self.facts)
-
-    def __iter__(self) -> Any:
-        inputs = self._open()
-        return iter(sample(inputs, self.size, self.seed) if self.size else inputs)
-
-    @property
-    def sha256(self) -> str:
-        with Path(self.path).open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        chosen = {"sample": self.size, "seed": self.seed} if self.size else {}
-        skips = {"on_error": "skip"} if self.skipped else {}
-        return {**chosen, **skips, **({"facts": self.facts} if self.facts == "model" else {})}
-
-
-def _check_evidence(source: Source, setup: Setup) -> None:
-    """What would leave everything unscored is said before the run."""
-    if setup.facts != "extracted" and not source.given:
-        raise UsageError(f"--facts {setup.facts}: no input has facts")
-    if setup.recipe == "no-context":
-        return
-    if not setup.knowledge and not source.references:
-        raise UsageError("nothing to judge against: give --knowledge KB, or a reference with each input")
 
 
 async def _run(
@@ -246,7 +198,7 @@ def _print(
     for line in show.denominators(results[0]):
         out.print(line, markup=False)
     for id_, reason in left[:SHOWN]:
-        out.print(f"    {id_}: {show.printable(reason)}", markup=False)
+        out.print(f"    {show.printable(f'{id_}: {reason}')}", markup=False)
     if len(left) > SHOWN:
         out.print(f"    … and {len(left) - SHOWN} more (--json lists them all)", markup=False)
     counts, foreign = show.verdicts(folder.reports()), _foreign(folder)
@@ -284,16 +236,3 @@ def _exit(results: list[Score], fail_under: float | None) -> None:
         typer.echo(f"veridical: {complaint}", err=True)
     if complaints:
         raise typer.Exit(1)
-
-
-def _spooled(path: str, folder: RunFolder) -> str:
-    """The path itself; stdin is kept in the run folder, so that it can be read twice."""
-    if path != "-":
-        return path
-    kept = folder.path / "input.jsonl"
-    try:
-        with kept.open("wb") as file:
-            shutil.copyfileobj(sys.stdin.buffer, file)
-    except OSError as error:
-        raise FatalError(f"cannot keep stdin in {kept}: {error.strerror}") from error
-    return str(kept)

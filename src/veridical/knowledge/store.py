@@ -88,7 +88,8 @@ class Store:
     def __init__(self, database: Database, tables: Tables) -> None:
         self._database = database
         self._tables = tables
-        self._lock = threading.Lock()
+        self._counting = threading.Lock()
+        self._missing = threading.Lock()
         self._pages: OrderedDict[int, tuple[list[Passage], bm25.Index]] = OrderedDict()
         self._misses: OrderedDict[str, tuple[str, ...]] = OrderedDict()
 
@@ -147,7 +148,7 @@ class Store:
         return [_scored(passages[place], score) for place, score in index.rank(query.text, k)]
 
     def _counted(self, page: Page) -> tuple[list[Passage], bm25.Index]:
-        with self._lock:  # else all facts of an answer, asking at once, would count its page at once
+        with self._counting:  # else all facts of an answer, asking at once, would count its page at once
             if page.id not in self._pages:
                 passages, words = self._tables.passages(page)
                 self._pages[page.id] = passages, bm25.Index(words)
@@ -157,7 +158,7 @@ class Store:
             return self._pages[page.id]
 
     def _close(self, title: str) -> tuple[str, ...]:
-        with self._lock:
+        with self._missing:
             if title not in self._misses:
                 near = self._tables.near(title) if title.strip() else ()
                 best = rapidfuzz.process.extract(

@@ -93,7 +93,7 @@ class _Findings:
         self.notes: list[str] = []
 
     def result(self) -> ProbeResult:
-        self.notes += [f"the server refused something: {words}" for words in _adaptations(self.model)]
+        self.notes += [f"the server refused something: {words}" for words in adaptations(self.model)]
         return ProbeResult(model=self.model.name, notes=tuple(self.notes), **self.facts)  # pyright: ignore[reportArgumentType]
 
     async def first(self) -> bool:
@@ -214,7 +214,7 @@ def _unreachable(error: VeridicalError) -> bool:
     return isinstance(error, Retryable) and error.trouble is Trouble.CONNECTION
 
 
-def _adaptations(model: LanguageModel) -> list[str]:
+def adaptations(model: LanguageModel) -> list[str]:
     """What the client inside the wrappers had to change."""
     inner: object = model
     while inner is not None and not hasattr(inner, "adaptations"):
