@@ -192,7 +192,7 @@ def test_a_config_file_gives_options_by_name_and_the_command_line_wins(kb, tmp_p
     arguments = [str(EXAMPLES / "generations.jsonl"), "--out", str(tmp_path / "run"), "--config", str(config), "--json"]
     assert cli.run(["score", *arguments, "--sample", "2"]) == 0
     scores = json.loads(capsys.readouterr().out)["scores"]
-    assert {"factscore(gamma=0)", "facts"} == {score["name"] for score in scores} and scores[0]["n"] == 2
+    assert {"factscore(gamma=0)", "precision", "facts"} == {score["name"] for score in scores} and scores[0]["n"] == 2
     config.write_text("colour = 1\n", encoding="utf-8")
     assert cli.run(["score", *arguments]) == 2
     assert "colour" in capsys.readouterr().err

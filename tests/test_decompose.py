@@ -376,6 +376,31 @@ async def test_human_facts_go_to_their_annotated_sentences():
     assert right / total > 0.85
 
 
+async def test_facts_that_people_labelled_differently_are_not_merged():
+    found = await given_facts(
+        "The film won. He was born in 1977.",
+        [
+            GivenFact(text="The film won.", label="supported"),
+            GivenFact(text="the film won", label="not_supported"),
+            GivenFact(text="He was born.", sentence="He was born in 1977.", label="supported"),
+            GivenFact(text="He was born in 1977.", sentence="He was born in 1977.", label="not_supported"),
+        ],
+    )
+    assert [(fact.text, fact.gold, fact.repeats) for fact in found.facts] == [
+        ("The film won.", "supported", 0),
+        ("the film won", "not_supported", 0),
+        ("He was born.", "supported", 0),
+        ("He was born in 1977.", "not_supported", 0),
+    ]
+
+
+async def test_a_reply_that_repeats_the_prompt_s_markers_is_no_list_of_facts():
+    model = Scripted(lambda request: "- </sentence-bef472>\n- <sentence-bef472>")
+    text = "The mill opened in 1890."
+    found = await LLMDecomposer(model).decompose(generation(text), split(text))
+    assert not found.facts and found.failures[0].failure.error == "ParseError"
+
+
 # --- sentences without a claim
 
 

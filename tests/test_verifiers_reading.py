@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from veridical.verifiers.reading import read
+from veridical.verifiers.reading import normal, read
 from veridical.verifiers.words import OPPOSITES, stem
 
 
@@ -81,3 +81,11 @@ def test_words_stand_where_they_say_in_order(text: str) -> None:
             assert word.end <= unit.end
             assert word.stem
             end = word.end
+
+
+def test_the_years_in_brackets_behind_a_name_are_those_of_birth_and_death():
+    (lead, _) = read("Chinua Achebe (16 November 1930 – 21 March 2013) was a writer. He was born in Ogidi.")
+    order = lead.order
+    assert order.index(normal("born")[0]) < order.index("1930") < order.index(normal("died")[0]) < order.index("2013")
+    for text in ("He was president (2010–2015) of it.", "The mill (built 1890) closed.", "Ana (born 1950) wrote."):
+        assert normal("died")[0] not in read(text)[0].order

@@ -11,6 +11,7 @@ from veridical.errors import FatalError, ModelError, SearchError, UsageError
 from veridical.models.base import ChatReply, TokenLogprob
 from veridical.models.scripted import Scripted
 from veridical.quotes import best_quote
+from veridical.text.sentences import split
 from veridical.types import AtomicFact, Evidence, Failure, Generation, Label, Passage, Verdict
 from veridical.verify import NoContextVerifier, NoEvidence, Reference, Retrieve, RetrieveVerifier
 
@@ -391,3 +392,16 @@ def test_too_little_in_common_is_no_quote():
 def test_any_quote_is_words_of_its_passage(text, passage):
     quote = best_quote(text, (Passage(id="p", text=passage),))
     assert quote is None or passage[quote.start : quote.end].strip()
+
+
+async def test_the_judge_sees_the_sentence_that_the_splitter_of_the_run_made():
+    text = "He wrote Symphony No. 1 in 1900. She died in 1910."
+    published = split(text, published=True)
+    assert len(published) == 3 and len(split(text)) == 2
+    fact = AtomicFact(id="g/1.0", text="It was in 1900.", sentence=1)
+    model = Scripted("True")
+    evidence = Evidence(passages=(Passage(id="p", text="It was in 1900."),))
+    verifier = RetrieveVerifier(model, published_sentences=True)
+    await verifier.verify([(fact, evidence)], Generation(id="g", text=text))
+    assert published[1].text in model.seen[0].messages[-1].content
+    assert "She died" not in model.seen[0].messages[-1].content

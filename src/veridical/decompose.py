@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -19,6 +20,9 @@ from .prompts import Demonstration, Demonstrations, Template, fence
 from .replies import Listing, read_list
 from .text.normal import tokens
 from .types import Decomposition, Failure, Generation, GivenFact, Sentence, SentenceFailure, Skipped
+
+_MARKER = re.compile(r"</?[a-z]{1,12}(?:-\d{1,3})?-[0-9a-f]{6,12}>")
+"""As `prompts.fence` makes them."""
 
 
 class Decomposer(Protocol):
@@ -103,6 +107,8 @@ class LLMDecomposer:
             if listing.truncated:
                 partial.append(listing)
                 raise ParseError(f"the list was cut after {len(listing.items)} complete facts", reply=reply.text)
+            if any(_MARKER.search(item) for item in listing.items):
+                raise ParseError("the reply repeats the prompt's own markers", reply=reply.text)
             return listing
 
         request = ChatRequest(

@@ -49,8 +49,14 @@ def compare(
         total, found = folder.info().generations, sum(1 for _ in folder.reports())
         if total is not None and found < total:
             out.print(f"unfinished: {name} reports {found} of {total} generations", style="yellow", markup=False)
-    for name, folder in folders:
-        out.print(f"{name}: {folder.info().signature}", markup=False, style="dim")
+    infos = {name: folder.info() for name, folder in folders}
+    for field in sorted({field for info in infos.values() for field in info.fields}):
+        values = [info.fields.get(field) for info in infos.values()]
+        if any(value != values[0] for value in values):
+            told = ", ".join(f"{name} {value!r}" for name, value in zip(infos, values, strict=True))
+            out.print(f"differs: {field}: {told}", markup=False)
+    for name, info in infos.items():
+        out.print(f"{name}: {info.signature}", markup=False, style="dim")
 
 
 def _names(runs: list[Path]) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from pathlib import Path
 from typing import Annotated
 
@@ -99,8 +98,8 @@ def score(
     )
     wanted = [FActScore(gamma=gamma), *map(parse, ("factscore(gamma=0)", *DEFAULTS, *(metric or ())))]
     spellings = list(dict.fromkeys(one.name for one in wanted))
-    if fail_under is not None and not math.isfinite(fail_under):
-        raise UsageError(f"--fail-under {fail_under}: must be a number")
+    if fail_under is not None and not 0 <= fail_under <= 1:
+        raise UsageError(f"--fail-under {fail_under}: must be between 0 and 1, as the score is")
     if parquet:
         arrow()
     folder, budget = RunFolder(out), Budget(max_cost=max_cost)
@@ -115,7 +114,7 @@ def score(
     )
     left = _left(folder) if results[0].unscored or results[0].unjudged else []
     _print(results, folder, made, source, budget, left, as_json=as_json)
-    _exit(results, fail_under)
+    _exit(results, left, fail_under)
 
 
 DEFAULTS = ("precision", "facts")
@@ -223,13 +222,13 @@ def _foreign(folder: RunFolder) -> int:
     return sum("not English" in flag for r in folder.reports() for j in r.facts for flag in j.fact.flags)
 
 
-def _exit(results: list[Score], fail_under: float | None) -> None:
+def _exit(results: list[Score], left: list[tuple[str, str]], fail_under: float | None) -> None:
     """Status 1 where something stayed unscored or the threshold was missed; stderr says which."""
     first, complaints = results[0], []
     if first.unscored or first.unjudged:
-        complaints.append(
-            "something stayed unscored; --fresh asks models again for what failed, the cache has the rest"
-        )
+        asked = any(not reason.startswith("gather") for _, reason in left)
+        cure = "--fresh asks models again for what failed, the cache has the rest" if asked else "the reasons say why"
+        complaints.append(f"something stayed unscored; {cure}")
     if fail_under is not None and (first.value is None or first.value < fail_under):
         complaints.append(f"{first.name} is {show.number(first.value)}, below {fail_under}")
     for complaint in complaints:

@@ -43,7 +43,8 @@ def err() -> rich.console.Console:
 def table(*columns: str, right: Sequence[str] = ()) -> rich.table.Table:
     made = rich.table.Table(box=rich.box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for column in columns:
-        made.add_column(column, justify="right" if column in right else "left", overflow="fold")
+        side = "right" if column in right else "left"
+        made.add_column(column, justify=side, overflow="fold", no_wrap=column == "metric")
     return made
 
 

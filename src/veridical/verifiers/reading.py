@@ -21,6 +21,13 @@ _LONGEST_NUMBER = 15
 """Digits after which a number is compared as a string: a float would no longer hold it exactly."""
 
 
+_DATE = r"([^()–—]{0,60}\d{3,4})(?: (?:BC|AD|CE|BCE))?"
+_LIFE = re.compile(rf"\({_DATE} ?[–—-] ?{_DATE}\)")
+_VERB = re.compile(r"\b(?:is|are|was|were|has|had)\b")
+_LEAD = 160
+"""Code points in which the brackets of a life may begin."""
+
+
 @dataclass(frozen=True, slots=True)
 class Word:
     """A token of a text: `text[start:end]`."""
@@ -97,8 +104,29 @@ class Unit:
 
 def read(text: str) -> tuple[Unit, ...]:
     """The sentences of a text that hold at least one word."""
-    units = (Unit(sentence.start, sentence.end, words(sentence.text, sentence.start)) for sentence in split(text))
-    return tuple(unit for unit in units if unit.words)
+    units: list[Unit] = []
+    for sentence in split(text):
+        found = words(sentence.text, sentence.start)
+        if not units:
+            found = _with_life(sentence.text, sentence.start, found)
+        if found:
+            units.append(Unit(sentence.start, sentence.end, found))
+    return tuple(units)
+
+
+def _with_life(text: str, offset: int, found: tuple[Word, ...]) -> tuple[Word, ...]:
+    """The words of a text's first sentence; in "Ada Stow (1815 – 1852) was", the years are those born and died in."""
+    life = _LIFE.search(text)
+    if not life or life.start() > _LEAD or _VERB.search(text, 0, life.start()):
+        return found
+    said = {normal(word)[0] for word in ("born", "died")} & {word.stem for word in found}
+    for word, place in (("died", life.start(2)), ("born", life.start(1))):
+        stem = normal(word)[0]
+        if stem not in said:
+            at = sum(one.start < offset + place for one in found)
+            put = Word(stem, offset + place, offset + place, False, stem not in FUNCTION, "")
+            found = (*found[:at], put, *found[at:])
+    return found
 
 
 def words(text: str, offset: int = 0) -> tuple[Word, ...]:
