@@ -19,7 +19,7 @@ from ..failures import failure
 from ..types import AtomicFact, Evidence, Failure, Generation, Label, Passage, Quote, Verdict
 from .features import FEATURES, Claim, Match, Place, claim_of, compare
 from .fitted import Fitted, load
-from .reading import Unit, Word, read
+from .reading import RULES, Unit, Word, read
 
 WEAK = (
     "Weak judge: it compares words, numbers and names and does not read. Balanced accuracy (chance .50) is .72 on "
@@ -34,6 +34,8 @@ class EmbeddedJudge:
     """A `Verifier` that needs no model and no network. Weak: see `WEAK`."""
 
     fitted: Fitted = field(default_factory=load)
+    rules: int = RULES
+    """How texts are read (`reading.RULES`)."""
 
     @property
     def name(self) -> str:

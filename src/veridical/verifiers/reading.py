@@ -14,6 +14,8 @@ from functools import cached_property, lru_cache
 from ..text.sentences import split
 from .words import FUNCTION, MONTHS, MULTIPLIERS, NEGATIONS, NUMBER_WORDS, SIGNS, stem
 
+RULES = 2
+"""Raised with each change of how texts are read: part of the judge, so of every signature."""
 _TOKEN = re.compile(r"\d+(?:[.,]\d+)*(?:st|nd|rd|th|s)?(?![^\W_])|[^\W_]+(?:['’][^\W_]+)*|[%$€£]")
 _FIRST_UNSPACED = "\u2e80"
 _UNSPACED = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]")
