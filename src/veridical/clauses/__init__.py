@@ -18,13 +18,14 @@ from ..facts import Wording, assemble
 from ..nonclaims import reason
 from ..types import AtomicFact, Decomposition, Generation, Sentence, Skipped
 from . import model
+from .broken import is_broken, mended
 from .extract import extract
 from .language import is_english
 from .parse import trees
 from .pronouns import KINDS, Resolver, instead
 from .tree import Tree, written
 
-RULES = 2
+RULES = 3
 """Raised with each change of the rules that can change a fact: part of the name, so of every signature."""
 NOT_ENGLISH = "whole sentence: not parsed (not English)"
 TOO_LONG = "whole sentence: not parsed (too long)"
@@ -97,7 +98,8 @@ class ClauseDecomposer:
             text = written(fact, tree, instead(fact, tree, references, resolver.topic)) if references else before
             if about and about.lower() not in text.lower():  # "Born: 1942", an item of a list, says it of the topic
                 text = f"{about}: {text}"
-            if text and not _says_nothing(text):
+            before, text = mended(before), mended(text)
+            if text and not _says_nothing(text) and not is_broken(text):
                 drafts.setdefault(text, _Draft(text, before if before != text else None, None))
         return list(drafts.values())
 
