@@ -397,3 +397,9 @@ async def test_its_identity_holds_the_address_and_not_the_key():
     model = OpenAICompatible("http://h:1/v1/", "m", name="vllm/m", api_key="my-secret")
     assert model.name == "vllm/m"
     assert model.identity == "vllm/m m http://h:1/v1"
+
+
+def test_a_secret_in_the_address_is_not_in_the_identity():
+    one, two = (OpenAICompatible(f"https://gate.test/v1?key={key}", "m") for key in ("sk-one", "sk-two"))
+    assert "sk-one" not in one.identity and one.identity != two.identity
+    assert OpenAICompatible("https://gate.test/v1", "m").identity == "m m https://gate.test/v1"

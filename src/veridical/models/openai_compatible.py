@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import hashlib
 import math
 import urllib.request
 import weakref
@@ -77,8 +78,10 @@ class OpenAICompatible:
 
     @property
     def identity(self) -> str:
-        """Name, model and base URL."""
-        return f"{self.name} {self.model} {self.base_url}"
+        """Name, model and base URL; a query, which may hold a secret, as its hash."""
+        address, _, query = self.base_url.partition("?")
+        secret = f"?{hashlib.sha256(query.encode()).hexdigest()[:12]}" if query else ""
+        return f"{self.name} {self.model} {address}{secret}"
 
     async def chat(self, request: ChatRequest) -> ChatReply:
         """One reply. Its usage covers both requests where a larger budget had to be asked for."""
