@@ -387,3 +387,15 @@ def test_what_is_denied_or_supposed_keeps_its_adjective():
     assert told("She isn't the first Israeli woman in it.") == ["Ada Stow isn't the first Israeli woman in it."]
     (supposed,) = told("If she were in Sweden, she would be a Swedish citizen.")
     assert supposed.startswith("Ada Stow would be a Swedish citizen if")
+
+
+def test_whole_clauses_between_semicolons_are_read_apart_and_lists_are_not():
+    assert told("Her home is Stone Town; the two main islands are Unguja and Pemba.") == [
+        "Ada Stow's home is Stone Town.",
+        "The two main islands are Unguja.",
+        "The two main islands are Pemba.",
+    ]
+    assert not any("; " in fact for fact in told("She was a chemist; she won the prize in 1950; however, she lost it."))
+    assert all(
+        fact.split()[0] != "the" for fact in told("The members were Ana Brandt, the chair; Leo Marsh, the clerk.")
+    )

@@ -21,11 +21,11 @@ from . import model
 from .broken import is_broken, mended
 from .extract import extract
 from .language import is_english
-from .parse import trees
+from .parse import parses
 from .pronouns import KINDS, Resolver, instead
 from .tree import Tree, written
 
-RULES = 3
+RULES = 4
 """Raised with each change of the rules that can change a fact: part of the name, so of every signature."""
 NOT_ENGLISH = "whole sentence: not parsed (not English)"
 TOO_LONG = "whole sentence: not parsed (too long)"
@@ -75,17 +75,18 @@ class ClauseDecomposer:
 
     def _drafts(self, generation: Generation, claims: Sequence[Sentence]) -> list[tuple[Sentence, list[_Draft]]]:
         english = [sentence for sentence in claims if is_english(sentence.text, generation.text)]
-        parsed = dict(zip((sentence.index for sentence in english), trees([s.text for s in english]), strict=True))
-        resolver = Resolver.of(generation.topic, list(parsed.values()))
+        parsed = dict(zip((sentence.index for sentence in english), parses([s.text for s in english]), strict=True))
+        resolver = Resolver.of(generation.topic, [tree for found in parsed.values() for tree in found])
         people = resolver.kind in ("he", "she")
         drafts: list[tuple[Sentence, list[_Draft]]] = []
         for sentence in claims:
-            tree = parsed.get(sentence.index)
-            if tree is None:
+            found = parsed.get(sentence.index)
+            if found is None:
                 told = [_Draft(sentence.text.strip(), None, NOT_ENGLISH)]
             else:
-                told = self._told(tree, resolver, people=people) or [_Draft(sentence.text.strip(), None, NOT_READ)]
-                told += [_Draft(piece, None, TOO_LONG) for piece in tree.rest]
+                told = [draft for tree in found for draft in self._told(tree, resolver, people=people)]
+                told = told or [_Draft(sentence.text.strip(), None, NOT_READ)]
+                told += [_Draft(piece, None, TOO_LONG) for tree in found for piece in tree.rest]
             drafts.append((sentence, told))
         return drafts
 

@@ -24,6 +24,8 @@ LONGEST = 120
 """Tokens of a sentence that are parsed; its cost stays bounded, and no sane sentence is longer."""
 WIDEST = 4000
 """Code points of a sentence that are split into tokens."""
+MOST_CLAUSES = 8
+"""Clauses between semicolons that are parsed apart."""
 _CITATION = re.compile(r"\s?\[(?:\d{1,4}|citation needed)\]")
 _BRACKET = re.compile(r"\s?[(]([^()]{1,200})[)]")
 _TITLE = re.compile(r"[\"“]([\w'’#¡¿][^\"“”]{0,80}?)([,.]?)[\"”]|(?<!\w)['‘]([A-Z][^'‘’\n]{0,80}?)([,.]?)['’](?!\w)")
@@ -125,6 +127,31 @@ def _add_plain(ready: Prepared, text: str, nlp: Language) -> None:
 def _as_word(title: str) -> str:
     """What the parser sees of a title: its last word, with a capital."""
     return re.findall(r"\w+", title)[-1].capitalize()
+
+
+def parses(texts: Sequence[str]) -> list[list[Tree]]:
+    """One tree a text, or one a clause where semicolons stand between whole clauses ("It is old; she sold it").
+
+    The parser takes such clauses for parts of each other. A list with semicolons has no verbs in its parts; it stays
+    one.
+    """
+    wanted = [[text, *_clauses(text)] for text in texts]
+    found = iter(trees([piece for pieces in wanted for piece in pieces]))
+    groups = [[next(found) for _ in pieces] for pieces in wanted]
+    return [group[1:] if len(group) > 1 and all(map(_is_clause, group[1:])) else group[:1] for group in groups]
+
+
+def _clauses(text: str) -> list[str]:
+    """The text cut at its semicolons; [] where there is none or one stands within brackets or quotation marks."""
+    parts = [part.strip() for part in text[:WIDEST].split(";")]
+    whole = all(part.count("(") == part.count(")") and part.count('"') % 2 == 0 for part in parts)
+    return parts if 1 < len(parts) <= MOST_CLAUSES and whole and all(parts) and len(text) <= WIDEST else []
+
+
+def _is_clause(tree: Tree) -> bool:
+    """Whether the root is a verb with a subject of its own."""
+    roots = [at for at, dep in enumerate(tree.deps) if dep == "ROOT"]
+    return any(tree.tags[at][:1] == "V" and tree.kids(at, "nsubj", "nsubjpass", "expl") for at in roots)
 
 
 def trees(texts: Sequence[str]) -> list[Tree]:
