@@ -2,9 +2,11 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -360,17 +362,15 @@ def test_stdin_stdout_and_no_terminal(kb, tmp_path):
     assert "Faxaflói" in (tmp_path / "r" / "reports.jsonl").read_text(encoding="utf-8")
 
 
-def test_ctrl_c_stops_at_once_with_status_3(tmp_path):
-    import signal
-    import time
-
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_request_to_stop_is_met_at_once_with_status_3(tmp_path, number):
     path = items(tmp_path / "items.jsonl", 40)
     with Served(lambda request: reply(request, delay=0.2)) as server:
         command = [sys.executable, "-m", "veridical", "score", str(path), "--out", str(tmp_path / "r"), *judged(server)]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         while len(server.requests) < 5:
             time.sleep(0.02)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         _, err = process.communicate(timeout=20)
     assert process.returncode == 3 and b"Traceback" not in err and b"goes on where it stopped" in err
 
