@@ -107,7 +107,8 @@ def _balanced(text: str) -> str:
     for opening, closing in zip(_OPEN, _CLOSE, strict=True):
         odd = text.count(opening) % 2 if opening == closing else text.count(opening) != text.count(closing)
         if odd and opening != "‘":
-            text = text.replace(opening, "").replace(closing, "")
+            for mark in (opening, closing):
+                text = re.sub(rf"(?<=\w){re.escape(mark)}(?=\w)", " ", text).replace(mark, "")  # words stay apart
     return text.strip(_EDGE)
 
 

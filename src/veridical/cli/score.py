@@ -188,7 +188,8 @@ def _print(
     as_json: bool,
 ) -> None:
     if as_json:
-        result = {"scores": results, "unscored": dict(left), "run": str(folder.path), "spent": budget.spent}
+        unscored = [{"id": id_, "reason": reason} for id_, reason in left]
+        result = {"scores": results, "unscored": unscored, "run": str(folder.path), "spent": budget.spent}
         typer.echo(msgspec.json.encode(result).decode())
         return
     out = show.out()
@@ -208,7 +209,8 @@ def _print(
             f"caution: {foreign} sentences are not English; the embedded parts were made for English", markup=False
         )
     if source.skipped:
-        out.print(f"skipped input lines: {len(source.skipped)}; first: {source.skipped[0]}", markup=False)
+        first = show.printable(str(source.skipped[0]))
+        out.print(f"skipped input lines: {len(source.skipped)}; first: {first}", markup=False)
     if caution := warning(made):
         out.print(f"caution: {caution}", markup=False, style="yellow")
     if budget.spent:
