@@ -20,7 +20,7 @@ LAYERS = [
     "models",
     "knowledge",
     "nonclaims facts asking quotes",
-    "decompose verify",
+    "decompose gather verify",
     "clauses verifiers",
     "pipeline",
     "methods",

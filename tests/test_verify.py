@@ -8,12 +8,13 @@ from hypothesis import strategies as st
 
 from script import cut, last_block
 from veridical.errors import FatalError, ModelError, SearchError, UsageError
+from veridical.gather import NoEvidence, Reference, Retrieve
 from veridical.models.base import ChatReply, TokenLogprob
 from veridical.models.scripted import Scripted
 from veridical.quotes import best_quote
 from veridical.text.sentences import split
 from veridical.types import AtomicFact, Evidence, Failure, Generation, Label, Passage, Verdict
-from veridical.verify import NoContextVerifier, NoEvidence, Reference, Retrieve, RetrieveVerifier
+from veridical.verify import NoContextVerifier, RetrieveVerifier
 
 GENERATION = Generation(id="g", text="Ana ran the mill. She sold it in 1932.", topic="Ana Brandt")
 MILL = Passage(id="p1", title="Mill", text="The mill stood in Turin. Brandt sold the mill in 1932.", score=2.0)

@@ -15,12 +15,13 @@ from typing import Literal
 
 from .decompose import Decomposer, GivenFacts, LLMDecomposer
 from .errors import UsageError
+from .gather import Gatherer, NoEvidence, Reference, Retrieve
 from .knowledge.base import Searcher
 from .models.base import LanguageModel
 from .models.embedded import MODELS
 from .pipeline import Method
 from .text.abstention import Abstention, Standard
-from .verify import Gatherer, NoContextVerifier, NoEvidence, Reference, Retrieve, RetrieveVerifier, Verifier
+from .verify import NoContextVerifier, RetrieveVerifier, Verifier
 
 Reading = Literal["logprobs", "text"]
 

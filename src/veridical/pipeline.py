@@ -20,6 +20,7 @@ import msgspec
 from .decompose import Decomposer
 from .errors import FatalError, StageError, UsageError, leaf
 from .failures import failure
+from .gather import Gatherer
 from .models.metered import measure
 from .signature import Signature, sign
 from .text.abstention import Abstention, Standard
@@ -36,7 +37,7 @@ from .types import (
     Usage,
     Verdict,
 )
-from .verify import Gatherer, Verifier
+from .verify import Verifier
 
 
 class Triage(Protocol):

@@ -67,7 +67,7 @@ def _walk(part: Any, path: str, into: Flat) -> None:
         into[path] = part
     elif hasattr(part, "fingerprint"):  # prompt templates, fitted weights
         into[path] = f"{getattr(part, 'name', type(part).__name__)}@{part.fingerprint}"
-    elif hasattr(part, "chat") or hasattr(part, "search"):  # models and knowledge, with all that makes them that one
+    elif hasattr(part, "identity") or hasattr(part, "search"):  # models, knowledge, with all that makes them that one
         into[path] = part.name
         if (identity := getattr(part, "identity", part.name)) != part.name:
             into[f"{path}.identity"] = identity

@@ -153,6 +153,17 @@ class Evidence(Struct, frozen=True, kw_only=True):
     """Best first."""
 
 
+class Vote(Struct, frozen=True, kw_only=True):
+    """What one of several judges said, where a verdict was made out of theirs."""
+
+    judge: str
+    label: Label | None = None
+    """None: it failed, or was not asked because the others had settled it."""
+    probability: float | None = None
+    """Of SUPPORTED, in [0, 1]."""
+    failure: Failure | None = None
+
+
 class Verdict(Struct, frozen=True, kw_only=True):
     """What a judge says of one fact."""
 
@@ -162,10 +173,12 @@ class Verdict(Struct, frozen=True, kw_only=True):
     probability: float | None = None
     """Of SUPPORTED, in [0, 1]."""
     mode: str = "text"
-    """How it was read: "logprobs", "text", "features", "no evidence"; a run states how many of each."""
+    """How it was read: "logits", "logprobs", "text", "features", "no evidence", "votes", …; a run counts each."""
     rationale: str | None = None
     quotes: tuple[Quote, ...] = ()
     error_type: str | None = None
+    votes: tuple[Vote, ...] = ()
+    """Where several judges, or several samples, were asked: what each said, in order."""
 
 
 class JudgedFact(Struct, frozen=True, kw_only=True):

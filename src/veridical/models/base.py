@@ -27,6 +27,9 @@ class ChatRequest(Struct, frozen=True, kw_only=True):
     """Ask for JSON of this schema where the server can; the reply is parsed as usual either way."""
     top_logprobs: int | None = None
     """Ask for log-probabilities with this many alternatives a token (None = do not ask)."""
+    labels: tuple[str, ...] = ()
+    """Compare these answers by the logits of the first token of each, and generate nothing. The reply's text is the
+    likeliest of them, its only token has all of them as alternatives. Backends that cannot raise `ModelError`."""
     sample: int = 0
     """Number of the sample when the same request is sent several times on purpose."""
 
