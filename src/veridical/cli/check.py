@@ -16,25 +16,9 @@ from ..models.metered import Budget
 from ..pipeline import evaluate
 from ..types import Generation, Report
 from . import show
-from .options import (
-    Abstain,
-    AsJson,
-    Cache,
-    Choices,
-    Concurrency,
-    Config,
-    DecomposerName,
-    Demonstrations,
-    Judge,
-    K,
-    Knowledge,
-    MaxCost,
-    MethodName,
-    Read,
-    Setup,
-    Shape,
-    opened,
-)
+from .opening import opened
+from .options import AsJson, Cache, Config, MaxCost
+from .setup import Setup, judging
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -43,30 +27,21 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
     help="Check one text and print its facts with verdict, evidence and source.\n\n"
     'Example: veridical check "Ada Lovelace died in 1862." --topic "Ada Lovelace" --knowledge kb.sqlite'
 )
+@judging(without=("facts", "sentences"), demonstrations="general")
 def check(
+    setup: Setup,
     text: Annotated[str, typer.Argument(help="The text; - is stdin.")],
     topic: Annotated[str | None, typer.Option(help="Title of the page to judge against.")] = None,
     prompt: Annotated[str, typer.Option(help="What was asked.")] = "",
     reference: Annotated[str | None, typer.Option(help="Text to judge against, instead of --knowledge.")] = None,
-    method: MethodName = None,
-    judge: Judge = None,
-    decomposer: DecomposerName = None,
-    knowledge: Knowledge = None,
-    abstain: Abstain = "standard",
-    k: K = 5,
-    concurrency: Concurrency = 16,
     max_cost: MaxCost = None,
-    read_as: Read = "auto",
-    demonstrations: Demonstrations = "general",
-    choices: Choices = "two",
-    shape: Shape = "list",
     cache: Cache = None,
     as_json: AsJson = False,
     config: Config = None,
 ) -> None:
-    if not knowledge and not reference and method != "no-context":
+    if not setup.knowledge and not reference and setup.method != "no-context":
         raise UsageError("check needs something to judge against: --knowledge KB or --reference TEXT")
-    if knowledge and reference is not None:
+    if setup.knowledge and reference is not None:
         raise UsageError("--reference takes the place of --knowledge: give one of them")
     text = sys.stdin.buffer.read().decode("utf-8", "replace") if text == "-" else _whole(text)
     generation = Generation(
@@ -75,19 +50,6 @@ def check(
         topic=_whole(topic) if topic else None,
         prompt=_whole(prompt),
         reference=None if reference is None else _whole(reference),
-    )
-    setup = Setup(
-        method=method,
-        judge=judge,
-        decomposer=decomposer,
-        knowledge=knowledge,
-        abstain=abstain,
-        k=k,
-        concurrency=concurrency,
-        read=read_as,
-        demonstrations=demonstrations,
-        choices=choices,
-        shape=shape,
     )
     store = CallStore(cache) if cache else None
     report, made = asyncio.run(_check(generation, setup, store, Budget(max_cost=max_cost)))

@@ -12,22 +12,9 @@ from ..errors import UsageError
 from ..estimate import CHARACTERS_PER_TOKEN, WORDS_PER_FACT, Estimate
 from ..estimate import estimate as estimated
 from . import show
-from .options import (
-    AsJson,
-    Choices,
-    Concurrency,
-    Config,
-    DecomposerName,
-    Demonstrations,
-    Facts,
-    Judge,
-    K,
-    Knowledge,
-    MethodName,
-    Setup,
-    Shape,
-    opened,
-)
+from .opening import opened
+from .options import AsJson, Config
+from .setup import Setup, judging
 from .source import Source, check_evidence
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -37,42 +24,21 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
     help="Calls, tokens, money and time before spending any.\n\n"
     "Example: veridical estimate answers.jsonl --judge openai/gpt-4o-mini --knowledge kb.sqlite"
 )
+@judging(without=("abstain", "read", "sentences"), read="text")
 def estimate(
+    setup: Setup,
     generations: Annotated[str, typer.Argument(help="JSONL, JSON, CSV or Parquet file.")],
-    method: MethodName = None,
-    judge: Judge = None,
-    decomposer: DecomposerName = None,
-    knowledge: Knowledge = None,
-    facts: Facts = "extracted",
-    k: K = 5,
-    concurrency: Concurrency = 16,
-    demonstrations: Demonstrations = "biographies",
-    choices: Choices = "two",
-    shape: Shape = "list",
     latency: Annotated[float, typer.Option(min=0, help="Seconds a call takes.")] = 1.0,
     sample_size: Annotated[int, typer.Option("--sample", min=1, help="Generations to look at.")] = 50,
     seed: Annotated[int, typer.Option(help="Seed of the sample.")] = 0,
     as_json: AsJson = False,
     config: Config = None,
 ) -> None:
-    setup = Setup(
-        method=method,
-        judge=judge,
-        decomposer=decomposer,
-        knowledge=knowledge,
-        facts=facts,
-        k=k,
-        concurrency=concurrency,
-        read="text",
-        demonstrations=demonstrations,
-        choices=choices,
-        shape=shape,
-    )
     result = asyncio.run(_estimate(generations, setup, latency, sample_size, seed))
     if as_json:
         typer.echo(msgspec.json.encode(result).decode())
     else:
-        _print(result, latency, concurrency)
+        _print(result, latency, setup.concurrency)
 
 
 async def _estimate(path: str, setup: Setup, latency: float, size: int, seed: int) -> Estimate:

@@ -20,28 +20,10 @@ from ..run import run
 from ..scores import scores
 from ..types import Score
 from . import show
-from .options import (
-    Abstain,
-    AsJson,
-    Cache,
-    Choices,
-    Concurrency,
-    Config,
-    DecomposerName,
-    Demonstrations,
-    Facts,
-    Judge,
-    K,
-    Knowledge,
-    MaxCost,
-    MethodName,
-    Read,
-    Sentences,
-    Setup,
-    Shape,
-    opened,
-)
+from .opening import opened
+from .options import AsJson, Cache, Config, MaxCost
 from .progress import listener
+from .setup import Setup, judging
 from .source import Source, check_evidence, spooled
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -51,25 +33,14 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
     help="Decompose, gather evidence, judge and score a file of generations.\n\n"
     "Example: veridical score answers.jsonl --knowledge kb.sqlite --out runs/mine"
 )
+@judging()
 def score(
+    setup: Setup,
     generations: Annotated[str, typer.Argument(help="JSONL, JSON, CSV or Parquet file; - is stdin.")],
     out: Annotated[Path, typer.Option("--out", help="Run folder to write, or to go on with.")],
-    method: MethodName = None,
-    judge: Judge = None,
-    decomposer: DecomposerName = None,
-    knowledge: Knowledge = None,
-    facts: Facts = "extracted",
-    abstain: Abstain = "standard",
     gamma: Annotated[float, typer.Option(min=0, help="Length penalty of FActScore; 0 = none.")] = 10,
     metric: Annotated[list[str] | None, typer.Option("--metric", help="Further metrics, such as precision.")] = None,
-    k: K = 5,
-    concurrency: Concurrency = 16,
     max_cost: MaxCost = None,
-    read_as: Read = "auto",
-    demonstrations: Demonstrations = "biographies",
-    choices: Choices = "two",
-    shape: Shape = "list",
-    sentences: Sentences = "standard",
     on_error: Annotated[str, typer.Option(help="Unusable input: stop, or skip it and go on.")] = "stop",
     sample_size: Annotated[int | None, typer.Option("--sample", min=1, help="Judge only N generations.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the sample and the intervals.")] = 0,
@@ -81,21 +52,6 @@ def score(
     as_json: AsJson = False,
     config: Config = None,
 ) -> None:
-    setup = Setup(
-        method=method,
-        judge=judge,
-        decomposer=decomposer,
-        knowledge=knowledge,
-        facts=facts,
-        abstain=abstain,
-        k=k,
-        concurrency=concurrency,
-        read=read_as,
-        demonstrations=demonstrations,
-        choices=choices,
-        shape=shape,
-        sentences=sentences,
-    )
     wanted = [FActScore(gamma=gamma), *map(parse, ("factscore(gamma=0)", *DEFAULTS, *(metric or ())))]
     spellings = list(dict.fromkeys(one.name for one in wanted))
     if fail_under is not None and not 0 <= fail_under <= 1:
@@ -104,7 +60,7 @@ def score(
         arrow()
     folder, budget = RunFolder(out), Budget(max_cost=max_cost)
     with folder.held():
-        source = Source(spooled(generations, folder), on_error, sample_size, seed, facts)
+        source = Source(spooled(generations, folder), on_error, sample_size, seed, setup.facts)
         check_evidence(source, setup)
         made = asyncio.run(_run(source, setup, folder, budget, cache, spellings, fresh=fresh, log=log))
         if parquet:

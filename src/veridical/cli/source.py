@@ -10,7 +10,7 @@ from typing import Any
 from ..errors import FatalError, UsageError
 from ..folder import RunFolder
 from ..inputs import Inputs, read, sample
-from .options import Setup
+from .setup import Setup
 
 
 class Source:
