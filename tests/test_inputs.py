@@ -82,10 +82,19 @@ def test_facts_are_strings_or_objects(put):
     assert only(put(lines({"text": "t", "facts": None}))).facts is None
 
 
+def test_samples_are_strings_in_a_list_or_in_a_cell(put):
+    path = put(lines({"text": "t", "samples": ["One.", ""]}, {"text": "t", "samples": None}, {"text": "t"}))
+    assert [g.samples for g in read(path)] == [("One.", ""), (), ()]
+    cells = put('text,samples\nt,"[""One."", ""Two.""]"\nt,\n', "in.csv")
+    assert [g.samples for g in read(cells)] == [("One.", "Two."), ()]
+    inputs = read(path)
+    assert "samples" in (list(inputs) and inputs.fields) and inputs.kept == []
+
+
 def test_a_generation_of_ours_comes_back_as_it_was(put):
     made = Generation(
-        id="x", text="t", prompt="p", topic="o", system="s", reference="r", facts=(GivenFact(text="f"),),
-        abstained=True, metadata={"a": [1, {"b": None}]},
+        id="x", text="t", prompt="p", topic="o", system="s", reference="r", samples=("o", "p"),
+        facts=(GivenFact(text="f"),), abstained=True, metadata={"a": [1, {"b": None}]},
     )  # fmt: skip
     assert only(put(msgspec.json.encode(made))) == made
 
@@ -118,6 +127,11 @@ def test_default_ids_are_places_in_the_file_so_that_skipping_moves_none(put):
         ('{"text": "t", "facts": {"text": "x"}}', "facts", "must be a list"),
         ('{"text": "t", "facts": [1]}', "facts", "fact 0"),
         ('{"text": "t", "facts": [{"text": "x", "label": "S"}]}', "facts", "label 'S'"),
+        ('{"text": "t", "samples": "One."}', "samples", "must be a JSON list"),
+        ('{"text": "t", "samples": "' + "[" * 100_000 + '"}', "samples", "must be a JSON list"),
+        ('{"text": "t", "samples": 5}', "samples", "must be a list"),
+        ('{"text": "t", "samples": ["One.", {"text": "Two."}]}', "samples", "item 1 is not a string"),
+        ('{"text": "t", "samples": [null]}', "samples", "item 0 is not a string"),
         ('{"text": "t", "abstained": "perhaps"}', "abstained", "neither true nor false"),
         ('["text"]', None, "not a JSON object"),
         ('"text"', None, "not a JSON object"),

@@ -261,6 +261,15 @@ def test_wikibio_as_it_is():
     assert all(g.topic and g.reference and len(g.metadata["annotation"]) for g in found)
 
 
+def test_samples_of_wikibio(put):
+    row = {"gpt3_text": "A.", "wiki_bio_text": "B.", "gpt3_text_samples": ["C.", "D."], "annotation": ["accurate"]}
+    inputs = read(put(row, row | {"gpt3_text_samples": ["C.", 4]}), on_error="skip")
+    (found,) = inputs
+    assert (found.samples, found.metadata) == (("C.", "D."), {"annotation": ["accurate"]})
+    assert inputs.fields["samples"] == "gpt3_text_samples"
+    assert (inputs.skipped[0].line, inputs.skipped[0].field) == (2, "gpt3_text_samples")
+
+
 # --- Inspect AI ------------------------------------------------------------------------------------------------------
 
 
@@ -325,6 +334,7 @@ def test_logs_of_inspect(tmp_path, made):
     assert inputs.format == "inspect log"
     assert {id: g.text for id, g in found.items()} == {"2": "Two.", "10": "Ten.", "b": "B.", "b-epoch2": "B again."}
     assert (found["b"].prompt, found["b"].system) == ("Who?", "mock/m")
+    assert not any(g.samples for g in found.values())
     assert found["b-epoch2"].metadata == {"target": "x", "epoch": 2, "task": "bios", "level": "easy"}
     assert "sample 3: ended in an error: no network" in str(inputs.skipped[0])
     if made is not log:

@@ -46,6 +46,8 @@ class Generation(Struct, frozen=True, kw_only=True):
     """The model that wrote it."""
     reference: str | None = None
     """Text to judge against instead of a knowledge source."""
+    samples: tuple[str, ...] = ()
+    """Other answers of the same model to the same prompt, for self-check."""
     facts: tuple[GivenFact, ...] | None = None
     """Facts given in the input; None = not given, () = given and empty."""
     abstained: bool | None = None
@@ -151,6 +153,8 @@ class Evidence(Struct, frozen=True, kw_only=True):
     queries: tuple[str, ...] = ()
     passages: tuple[Passage, ...] = ()
     """Best first."""
+    skipped: tuple[str, ...] = ()
+    """What was found and left out, each with why ("sample/2: abstains (I'm sorry)")."""
 
 
 class Vote(Struct, frozen=True, kw_only=True):

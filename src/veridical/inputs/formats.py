@@ -7,7 +7,7 @@ metadata, since they are not gold.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,6 +26,7 @@ ALIASES = {
     "system": ("system", "model"),
     "reference": ("reference",),
     "facts": ("facts",),
+    "samples": ("samples",),
     "abstained": ("abstained",),
 }
 """Field of `Generation` -> the names it goes by, the first that is there taken."""
@@ -69,14 +70,27 @@ def drafts(row: Any, facts: str) -> Iterator[Draft]:
 
 def given(value: Any) -> tuple[GivenFact, ...]:
     """Facts: a list of strings or of {text, label, sentence}, or such a list as JSON text (in a CSV)."""
+    return tuple(_fact(item, place) for place, item in enumerate(_list(value, "facts")))
+
+
+def texts(value: Any, field: str) -> tuple[str, ...]:
+    """Texts: a list of strings, or such a list as JSON text (in a CSV). `field` is where the file has them."""
+    found = _list(value, field)
+    odd = next((place for place, item in enumerate(found) if not isinstance(item, str)), None)
+    if odd is not None:
+        raise Unusable(f"item {odd} is not a string", field)
+    return tuple(found)
+
+
+def _list(value: Any, field: str) -> Sequence[Any]:
     if isinstance(value, str):
         try:
             value = msgspec.json.decode(value)
-        except msgspec.DecodeError:
-            raise Unusable("must be a JSON list", "facts") from None
+        except (msgspec.DecodeError, RecursionError):
+            raise Unusable("must be a JSON list", field) from None
     if not isinstance(value, (list, tuple)):
-        raise Unusable("must be a list", "facts")
-    return tuple(_fact(item, place) for place, item in enumerate(value))
+        raise Unusable("must be a list", field)
+    return value
 
 
 def _fact(item: Any, place: int) -> GivenFact:
@@ -237,9 +251,12 @@ _ABOUT = re.compile(r"\babout (.+)$", re.DOTALL)
 
 def _wikibio(row: Row, facts: str) -> Iterator[Draft]:
     """WikiBio GPT-3: the biography is the text, the extract of Wikipedia the reference, sentence labels metadata."""
-    metadata = {name: value for name, value in row.items() if name not in ("gpt3_text", "wiki_bio_text", "question")}
+    used = ("gpt3_text", "wiki_bio_text", "question", "gpt3_text_samples")
+    metadata = {name: value for name, value in row.items() if name not in used}
     values = {"text": row["gpt3_text"], "reference": row["wiki_bio_text"], "prompt": row.get("question")}
     taken = {"text": "gpt3_text", "reference": "wiki_bio_text", "prompt": "question"}
+    if "gpt3_text_samples" in row:
+        values["samples"], taken["samples"] = row["gpt3_text_samples"], "gpt3_text_samples"
     if isinstance(index := row.get("wiki_bio_test_idx"), (str, int)):
         values["id"], taken["id"] = index, "wiki_bio_test_idx"
         del metadata["wiki_bio_test_idx"]

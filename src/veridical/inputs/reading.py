@@ -11,7 +11,7 @@ import msgspec
 from ..errors import InputError, UsageError
 from ..types import Generation
 from .files import STDIN, Record, records
-from .formats import ALIASES, Draft, Unusable, drafts, given
+from .formats import ALIASES, Draft, Unusable, drafts, given, texts
 
 Item = TypeVar("Item")
 
@@ -101,12 +101,13 @@ def _checked(draft: Draft, default: str) -> Generation:
         missing = f"none of {', '.join(ALIASES['text'])} is there"
         trouble = draft.trouble or (f"{_kind(text)}, not a string" if "text" in values else missing)
         raise Unusable(trouble, draft.taken.get("text", "text"))
-    facts = values.get("facts")
+    facts, samples = values.get("facts"), values.get("samples")
     made = Generation(
         id=_id(draft) or default,
         text=text,
         prompt=strings.pop("prompt") or "",
         facts=None if facts in (None, "") else given(facts),
+        samples=() if samples in (None, "") else texts(samples, draft.taken.get("samples", "samples")),
         abstained=_flag(draft),
         metadata=draft.metadata,
         **{field: value if value and value.strip() else None for field, value in strings.items()},
