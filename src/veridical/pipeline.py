@@ -22,6 +22,7 @@ from .errors import FatalError, StageError, UsageError, leaf
 from .failures import failure
 from .gather import Gatherer
 from .models.metered import measure
+from .published import zero_facts
 from .signature import Signature, sign
 from .text.abstention import Abstention, Standard
 from .text.sentences import SPLITTER, split
@@ -62,6 +63,8 @@ class Method:
     """Name and version of the sentence splitter."""
     published_sentences: bool = False
     """End sentences where FActScore's splitter does, mistakes included ("Symphony No. | 1")."""
+    zero_facts_abstain: bool = False
+    """Take an answer without facts for an abstention, as FActScore's code does (`published.zero_facts`)."""
 
     @functools.cached_property
     def signature(self) -> Signature:
@@ -76,6 +79,7 @@ async def evaluate(generation: Generation, method: Method) -> Report:
     signature, started = method.signature.short, time.perf_counter()
     with measure() as meter:
         report = await _report(generation, method)
+    report = zero_facts(report) if method.zero_facts_abstain else report
     usage = msgspec.structs.replace(meter.usage, seconds=time.perf_counter() - started)
     return msgspec.structs.replace(report, signature=signature, usage=usage)
 
