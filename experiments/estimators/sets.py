@@ -3,8 +3,8 @@
 - WikiBio: the first 60 biographies by GPT-3 (Manakul et al. 2023); facts are their sentences, supported if accurate,
   not supported if minor or major inaccurate; the evidence is the Wikipedia text that comes with each.
 - Factcheck-Bench (Wang et al. 2024): stance pairs of a claim and a web passage, drawn with a seed from the part which
-  nothing of ours was fitted on (experiments/judge); supported if the passage supports the claim completely, not supported
-  if it refutes it or is irrelevant; partial support is left out.
+  nothing of ours was fitted on (experiments/judge); supported if the passage supports the claim completely, not
+  supported if it refutes it or is irrelevant; partial support is left out.
 """
 
 from __future__ import annotations
