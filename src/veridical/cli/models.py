@@ -1,4 +1,4 @@
-"""`veridical models list|fetch|probe`: which judges are at hand."""
+"""`veridical models list|fetch|probe`: which models are at hand."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from . import show
 from .options import AsJson
 
 app = typer.Typer(
-    no_args_is_help=True, add_completion=False, rich_markup_mode=None, help="Judges at hand: list, fetch, probe."
+    no_args_is_help=True, add_completion=False, rich_markup_mode=None, help="Models at hand: list, fetch, probe."
 )
 
 
