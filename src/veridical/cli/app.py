@@ -15,10 +15,12 @@ COMMANDS: dict[str, str] = {
     "check": "Check one text and print its facts with verdict, evidence and source.",
     "metrics": "Scores of a finished run: any metric, no model calls.",
     "compare": "Runs side by side on their common prompts: differences, intervals, ranking.",
+    "agree": "Runs against people's labels: error rate, F1, balanced accuracy, ranking.",
     "estimate": "Calls, tokens, money and time before spending any.",
     "knowledge": "Build, search and describe a knowledge source.",
     "models": "Judges at hand: list, fetch an embedded one, probe an endpoint.",
     "methods": "The published recipes and the embedded one.",
+    "biographies": "Draw people from a table and write the prompts of FActScore's biographies.",
     "cache": "What the cache of calls holds; clear it.",
 }
 """Name of each command and its one line of help; the command is `app` in the module of that name."""
