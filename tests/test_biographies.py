@@ -31,6 +31,7 @@ from veridical.benchmarks import biographies as module
 from veridical.benchmarks.regions import _key, _lines
 from veridical.errors import InputError, UsageError
 from veridical.inputs import read
+from veridical.text.normal import fold
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "entities.jsonl"
 HOME = dict(zip(REGIONS, ("Canada", "Norway", "Japan", "Kenya"), strict=True))
@@ -409,6 +410,12 @@ def test_any_row_is_a_person_or_an_error_with_its_place(tmp_path_factory, row):
         assert error.line == 1
     else:
         assert all(person.value >= 0 and person.name for person in found)
+
+
+@given(st.text(min_size=1) | st.text(st.characters(codec="ascii"), min_size=1))
+def test_names_are_the_same_where_their_folded_forms_are(text):
+    name = " ".join(text.split())
+    assert Entity(name=name, views=1).key == fold(name)
 
 
 # --- prompts
