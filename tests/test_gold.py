@@ -15,7 +15,7 @@ from veridical.types import Generation, GivenFact, Label
 FILES = ("InstructGPT", "ChatGPT", "PerplexityAI")
 
 
-def labelled(name, rule="human"):
+def labelled(name, rule="irrelevant-in"):
     return gold_reports(read(str(shared("factscore_labeled") / f"{name}.jsonl")), rule=rule)
 
 
@@ -28,8 +28,9 @@ def only(generation, **more):
     ("rule", "metric", "values"),
     [
         ("paper", "factscore(gamma=0)", (0.4258, 0.5828, 0.7162)),
-        ("human", "factscore(gamma=0)", (0.4281, 0.5830, 0.8038)),
-        ("human", "precision", (0.4739, 0.6233, 0.8402)),
+        ("irrelevant-in", "factscore(gamma=0)", (0.4281, 0.5830, 0.8038)),
+        ("irrelevant-out", "factscore(gamma=0)", (0.4739, 0.6233, 0.8402)),
+        ("irrelevant-in", "precision", (0.4739, 0.6233, 0.8402)),
         ("paper", "precision", (0.4739, 0.6233, 0.8402)),
         ("paper", "response_rate", (0.9945, 0.8579, 0.9071)),
         ("paper", "facts", (26.2, 34.6, 41.5)),
@@ -121,7 +122,7 @@ def test_what_has_no_label_is_unscored_and_counted():
 def test_the_rule_is_named():
     generation = Generation(id="g", text="x", facts=())
     assert only(generation).signature != only(generation, rule="paper").signature
-    with pytest.raises(UsageError, match="paper or human"):
+    with pytest.raises(UsageError, match="paper, irrelevant-in"):
         gold_reports([generation], rule="a")
 
 

@@ -17,7 +17,7 @@ from .text.normal import tokens
 from .text.sentences import split
 from .types import AtomicFact, Failure, Generation, JudgedFact, Label, Report, Sentence, Verdict
 
-RULES = ("paper", "human")
+RULES = ("paper", "irrelevant-in", "irrelevant-out")
 LABELS = {
     "supported": Label.SUPPORTED,
     "not_supported": Label.NOT_ENOUGH_EVIDENCE,
@@ -31,12 +31,13 @@ _MARKS = re.compile(r"[ \t]*(?:\[\d{1,3}\])+")
 """Citation marks, which the annotators of FActScore did not see."""
 
 
-def gold_reports(generations: Iterable[Generation], *, rule: str = "human") -> Iterator[Report]:
+def gold_reports(generations: Iterable[Generation], *, rule: str = "irrelevant-in") -> Iterator[Report]:
     """One report a generation, in order; nothing is judged.
 
-    - `rule` "human": the facts with their labels as they are. "paper": the facts of sentences that the annotators found
-      irrelevant (metadata `irrelevant_sentences`) count as irrelevant too, each at its sentence's place; this gives the
-      figures of FActScore's Table 1 (arXiv 2305.14251).
+    - `rule` "irrelevant-in": the facts with their labels as they are. "irrelevant-out": without those labelled
+      irrelevant. "paper": the facts of sentences that the annotators found irrelevant (metadata `irrelevant_sentences`)
+      count as irrelevant too, each at its sentence's place; this gives the figures of FActScore's Table 1 (arXiv
+      2305.14251).
     - "not_supported" becomes NOT_ENOUGH_EVIDENCE: the label does not say whether evidence speaks against the fact.
     - A fact without a label is a failure, `gold:NoLabel`; so is a generation without facts that is not marked as an
       abstention. An empty list of facts is an answer without claims.
@@ -46,7 +47,7 @@ def gold_reports(generations: Iterable[Generation], *, rule: str = "human") -> I
     Raises UsageError for an unknown rule.
     """
     if rule not in RULES:
-        raise UsageError(f"labels are counted by the rule {' or '.join(RULES)}, not {rule!r}")
+        raise UsageError(f"labels are counted by one of the rules {', '.join(RULES)}, not {rule!r}")
     return (_report(generation, rule) for generation in generations)
 
 
@@ -75,6 +76,7 @@ def _report(generation: Generation, rule: str) -> Report:
         _judged(f"{generation.id}/{index}.{n}", index, text, label)
         for index, place in enumerate(order)
         for n, (text, label) in enumerate(groups[place].facts)
+        if not (rule == "irrelevant-out" and label == "irrelevant")
     ]
     return Report(
         generation=generation,

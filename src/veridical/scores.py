@@ -69,7 +69,7 @@ def scores(
     - `signature` defaults to what the reports carry.
     """
     policy = Policy(level=level, resamples=resamples, seed=seed, abstentions=abstentions)
-    group = _Group(metrics, policy)
+    group = Group(metrics, policy)
     for report in reports:
         group.add(report)
     return group.scores(signature)
@@ -112,9 +112,9 @@ def by(
     Reports without the field are in the group "".
     """
     policy = Policy(level=level, resamples=resamples, seed=seed, abstentions=abstentions)
-    groups: dict[str, _Group] = {}
+    groups: dict[str, Group] = {}
     for report in reports:
-        groups.setdefault(_field(report, field), _Group(metrics, policy)).add(report)
+        groups.setdefault(_field(report, field), Group(metrics, policy)).add(report)
     return {value: group.scores() for value, group in sorted(groups.items())}
 
 
@@ -150,7 +150,7 @@ def task(report: Report) -> bytes:
     return hashlib.blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-class _Group:
+class Group:
     """The reports that one list of scores is about."""
 
     def __init__(self, metrics: Sequence[Metric], policy: Policy) -> None:
