@@ -10,7 +10,7 @@ from reports import report
 from veridical.analysis import citations, overview, positions
 from veridical.analysis.citations import cited_sentences
 from veridical.analysis.position import places
-from veridical.analysis.shares import estimate, slope
+from veridical.analysis.shares import estimate, rule_of, slope
 from veridical.errors import UsageError
 from veridical.gold import gold_reports
 from veridical.inputs import read
@@ -68,6 +68,12 @@ def test_irrelevant_and_unjudged_facts_keep_their_place():
 def test_without_evidence_is_left_out_of_decided():
     found = positions([report("SCN")], bins=1, rule="decided")
     assert (found.bins[0].share.hits, found.bins[0].share.n, found.bins[0].left_out) == (1, 2, 1)
+
+
+def test_facts_count_as_the_metric_counts():
+    spellings = ("factscore", "precision", "precision(decided)", "f1@64", "recall@64", "facts")
+    rules = [rule_of(parse(spelling)) for spelling in spellings]
+    assert rules == ["factscore", "precision", "decided", "precision", "precision", "factscore"]
 
 
 def test_who_is_not_looked_at_is_counted():

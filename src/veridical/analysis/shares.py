@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..metrics import Metric, Precision, reason, trouble
+from ..metrics import F1, Metric, Precision, Recall, reason, trouble
 from ..scores import NO_CLAIMS, Policy, task
 from ..stats import FEW, Floats, bca
 from ..types import JudgedFact, Label, Report, Struct
@@ -116,7 +116,7 @@ def rule_of(metric: Metric) -> str:
     """The rule by which facts are counted one by one that goes with a metric of responses."""
     if isinstance(metric, Precision):
         return "decided" if metric.decided else "precision"
-    return "factscore"
+    return "precision" if isinstance(metric, (F1, Recall)) else "factscore"
 
 
 def supported(judged: JudgedFact, rule: str) -> bool | None:
