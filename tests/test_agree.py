@@ -22,6 +22,8 @@ from veridical.types import (
     JudgedFact,
     Label,
     Report,
+    Sentence,
+    SentenceFailure,
     Verdict,
 )
 
@@ -470,8 +472,78 @@ def test_a_run_with_facts_of_its_own_is_compared_by_score_only():
     assert (facts.facts, facts.scored, facts.run_facts, facts.run_facts_found) == (4, 2, 4, 2)
     assert by_content.gaps == evaluator.gaps
     assert any("matched by content: 2 of the run's 4" in note for note in by_content.notes)
-    with pytest.raises(UsageError, match="auto, given, content"):
+    with pytest.raises(UsageError, match="auto, given, content, segments"):
         agree([("a", own)], [("a", gold)], match="fuzzy")
+
+
+def segments(*letters):
+    """A labelled answer of segments, and reports' sentences for it."""
+    texts = [f"Segment number {n} says a thing." for n in range(len(letters))]
+    facts = [
+        GivenFact(text=text, label=GOLD[letter], sentence=text) for text, letter in zip(texts, letters, strict=True)
+    ]
+    generation = Generation(id="0", text=" ".join(texts), prompt="p", facts=tuple(facts))
+    starts = [generation.text.index(text) for text in texts]
+    sentences = [
+        Sentence(index=n, text=text, start=start, end=start + len(text))
+        for n, (text, start) in enumerate(zip(texts, starts, strict=True))
+    ]
+    return generation, tuple(sentences)
+
+
+def claims(*letters):
+    """Claims of the run: a string of letters a sentence."""
+    return tuple(
+        JudgedFact(fact=AtomicFact(id=f"0/{n}.{k}", text=f"Claim {n} {k}.", sentence=n), failure=FAILED)
+        if letter == "U"
+        else JudgedFact(
+            fact=AtomicFact(id=f"0/{n}.{k}", text=f"Claim {n} {k}.", sentence=n),
+            verdict=Verdict(label=SAID[letter], judge="test"),
+        )
+        for n, row in enumerate(letters)
+        for k, letter in enumerate(row)
+    )
+
+
+def test_m1_claims_are_rolled_up_to_the_segments_that_people_labelled():
+    generation, sentences = segments("S", "N", "S")
+    made = Report(generation=generation, sentences=sentences, facts=claims("SS", "N", ""), signature="m")
+    evaluator = only(agree([("a", [made])], [("a", [generation])]))
+    (facts,) = evaluator.facts
+    assert (evaluator.compared, facts.facts, facts.scored, facts.assumed) == ("segments", 3, 3, 1)
+    assert facts.figures["f1_micro"].value == facts.figures["balanced_accuracy"].value == 1.0
+    assert (facts.run_facts, facts.run_facts_found) == (3, 3)
+    assert evaluator.gaps[0].error_rate == 0
+    assert any("claims nothing (1 of 3)" in note for note in evaluator.notes)
+
+
+def test_m1_segments_with_unscored_irrelevant_and_missing_claims():
+    generation, sentences = segments("S", "N", "N", "S", "I")
+    broken = (SentenceFailure(sentence=3, failure=Failure(stage="decompose", error="ParseError", message="")),)
+    made = Report(
+        generation=generation,
+        sentences=sentences,
+        facts=claims("SU", "NU", "I", "S", "I"),
+        failures=broken,
+        signature="m",
+    )
+    (facts,) = only(agree([("a", [made])], [("a", [generation])])).facts
+    assert facts.unscored == {"decompose:ParseError": 1, "verify:ParseError": 1}
+    assert facts.confusion["not_supported"] == {"supported": 0, "not_supported": 1, "irrelevant": 1, "unscored": 0}
+    assert facts.confusion["irrelevant"]["irrelevant"] == 1
+    moved = Generation(id="0", text=generation.text, prompt="p", facts=(GivenFact(text="Gone!", label="supported"),))
+    (facts,) = only(agree([("a", [made])], [("a", [moved])], match="segments")).facts
+    assert facts.unscored == {"its place in the answer was not found": 1}
+
+
+def test_a_claim_that_spans_segments_belongs_to_the_one_it_shares_most_with():
+    generation, sentences = segments("S", "N")
+    whole = Sentence(index=0, text=generation.text, start=0, end=len(generation.text))
+    claim = AtomicFact(id="0/0.0", text="X.", sentence=0, span=(25, len(generation.text)))
+    judged = JudgedFact(fact=claim, verdict=Verdict(label=Label.CONTRADICTED, judge="test"))
+    made = Report(generation=generation, sentences=(whole,), facts=(judged,), signature="m")
+    (facts,) = only(agree([("a", [made])], [("a", [generation])])).facts
+    assert facts.figures["accuracy"].value == 1.0 and sentences[1].start > 25
 
 
 # --- systems and runs ------------------------------------------------------------------------------------------------

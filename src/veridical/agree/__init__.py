@@ -15,7 +15,8 @@ from ..scores import Policy
 from ..types import Generation, Report, Struct
 from .facts import FIGURES, Counts, FactAgreement, Figure, compared, counted, trivial
 from .gaps import WARNING, Gap, Ranking, Trivial, across, error_rate, gap, ranking, trivials
-from .match import AUTO, MODES, Pair, matched, paired, slim
+from .match import Pair, matched, slim
+from .pairing import AUTO, CONTENT, MODES, SEGMENTS, paired
 from .people import PAPER, RULES, Human, Labelled, checked, human, labelled
 
 ALL = "all"
@@ -32,6 +33,8 @@ class Evaluator(Struct, frozen=True, kw_only=True, omit_defaults=False):
     ranking: Ranking
     facts: tuple[FactAgreement, ...]
     """A system each, then all pooled where there are several; empty where facts cannot be compared."""
+    compared: str | None
+    """How verdicts met labels: "given", "segments", "content" (see `pairing.paired`); None: by score only."""
     notes: tuple[str, ...] = ()
 
 
@@ -66,7 +69,7 @@ def agree(
       and the run of one too, they belong together whatever they are called.
     - Without labels, those that the runs' own inputs carry are used; without runs only people's side is given.
     - Runs that judge one system more than once are told apart by the signatures of their methods.
-    - `rule`: one of `RULES`. `match`: one of `MODES`, see `match.paired`.
+    - `rule`: one of `RULES`. `match`: one of `MODES`, see `pairing.paired`.
 
     Raises UsageError for names that do not match, labels with nothing in them, and equal runs of one system.
     """
@@ -165,16 +168,16 @@ def _evaluator(
     name: str, judged: _Judged, systems: dict[str, list[Labelled]], rule: str, match: str, policy: Policy
 ) -> Evaluator:
     matches = {system: matched(systems[system], reports) for system, reports in judged.systems.items()}
-    rowed, given = paired([pair for pairs, _ in matches.values() for pair in pairs], match)
+    rowed, at = paired([pair for pairs, _ in matches.values() for pair in pairs], match)
     by_system: dict[str, list[Pair]] = {system: [] for system in matches}
     for pair in rowed:
         by_system[pair.labelled.system].append(pair)
-    own = given and match != "content"  # by content only some facts are found: the run's own score is its estimate
+    own = at is not None and at != CONTENT  # by content only some facts are found: the run's own score is its estimate
     gaps = tuple(
         gap(system, pairs, matches[system][1], rule, own and _facted(pairs), policy)
         for system, pairs in by_system.items()
     )
-    facts = [compared(system, pairs, policy) for system, pairs in by_system.items() if _facted(pairs)] if given else []
+    facts = [compared(system, pairs, policy) for system, pairs in by_system.items() if _facted(pairs)] if at else []
     if len(facts) > 1:
         facts.append(compared(ALL, rowed, policy))
     return Evaluator(
@@ -182,7 +185,8 @@ def _evaluator(
         gaps=gaps,
         ranking=ranking(*({one.system: value for one, value in side} for side in _sides(gaps))),
         facts=tuple(facts),
-        notes=tuple(_notes(judged, rowed, given, match, gaps)),
+        compared=at if facts else None,
+        notes=tuple(_notes(judged, rowed, at, gaps)),
     )
 
 
@@ -195,7 +199,7 @@ def _sides(gaps: Sequence[Gap]) -> tuple[list[tuple[Gap, float]], list[tuple[Gap
     return [(one, people) for one, people, _ in both], [(one, run) for one, _, run in both]
 
 
-def _notes(judged: _Judged, pairs: Sequence[Pair], given: bool, match: str, gaps: Sequence[Gap]) -> list[str]:
+def _notes(judged: _Judged, pairs: Sequence[Pair], at: str | None, gaps: Sequence[Gap]) -> list[str]:
     notes = []
     if len(judged.signatures) > 1:
         notes.append("the systems were judged by different methods, so their ranking may be the methods'")
@@ -205,12 +209,18 @@ def _notes(judged: _Judged, pairs: Sequence[Pair], given: bool, match: str, gaps
         notes.append("no report is about a labelled response, so nothing can be compared")
     elif not rows:
         notes.append("people labelled no facts here, so only scores are compared")
-    elif not given:
+    elif at is None:
         notes.append(
             f"the run judged facts of its own ({found} of its {facts} are labelled ones word for word), so verdicts "
             "cannot be compared fact by fact: score with --facts given for that, or compare what there is by content"
         )
-    elif match == "content":
+    elif at == SEGMENTS:
+        assumed = sum(row.assumed for pair in pairs for row in pair.rows)
+        notes.append(
+            "people labelled segments: one is not supported if a claim in it is not, and counts as supported where the "
+            f"run claims nothing ({assumed} of {rows})"
+        )
+    elif at == CONTENT:
         notes.append(
             f"facts were matched by content: {found} of the run's {facts}; the figures are of these, which are hardly "
             "a fair sample, and the scores compared are the run's over its own facts"

@@ -119,10 +119,12 @@ class FactAgreement(Struct, frozen=True, kw_only=True, omit_defaults=False):
     """scored / facts."""
     unscored: dict[str, int]
     """Those without, by reason."""
+    assumed: int
+    """Labelled segments in which the run claims nothing, counted as supported (level "segments")."""
     run_facts: int
     """Facts of the run in these responses."""
     run_facts_found: int
-    """Those of them that are labelled facts."""
+    """Those of them that are labelled facts, or stand in labelled segments."""
     responses: int
     prompts: int
     """What the bootstrap resamples."""
@@ -137,7 +139,7 @@ class FactAgreement(Struct, frozen=True, kw_only=True, omit_defaults=False):
 
 
 def compared(system: str, pairs: Sequence[Pair], policy: Policy) -> FactAgreement:
-    """The figures of these pairs (see `match.paired`)."""
+    """The figures of these pairs (see `pairing.paired`)."""
     pairs = [pair for pair in pairs if pair.rows]
     rows = [row for pair in pairs for row in pair.rows]
     groups = _grouped(pairs)
@@ -148,6 +150,7 @@ def compared(system: str, pairs: Sequence[Pair], policy: Policy) -> FactAgreemen
         scored=scored,
         coverage=scored / len(rows) if rows else None,
         unscored=dict(sorted(Counter(row.reason for row in rows if row.verdict is None).items())),
+        assumed=sum(row.assumed for row in rows),
         run_facts=sum(pair.facts for pair in pairs),
         run_facts_found=sum(pair.found for pair in pairs),
         responses=len(pairs),

@@ -132,7 +132,7 @@ def trivials(people: Sequence[Human]) -> tuple[Trivial, ...]:
 
 
 def gap(system: str, pairs: Sequence[Pair], left_out: Counter[str], rule: str, given: bool, policy: Policy) -> Gap:
-    """Compare the scores of one system's pairs. `given`: the run judged the labelled facts (see `match.paired`)."""
+    """Compare the scores of one system's pairs. `given`: the run judged the labelled facts (see `pairing.paired`)."""
     alone = Counter(left_out)
     kept: list[Pair] = []
     people: list[float] = []

@@ -10,19 +10,12 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
-from ..errors import UsageError
 from ..metrics import reason, trouble
 from ..scores import task
 from ..text.normal import content_key, fold
 from ..types import Evidence, JudgedFact, Report
 from .people import Gold, Labelled, key, three
 
-GIVEN, CONTENT, AUTO = "given", "content", "auto"
-MODES = (AUTO, GIVEN, CONTENT)
-"""How verdicts are matched with labelled facts (see `paired`)."""
-ENOUGH = 0.9
-"""With "auto", the least share of a run's facts that must be labelled facts word for word. Model-made facts of the same
-sentences share 49 to 63 % of their wordings with the people's (FActScore's three files)."""
 ABSENT = "not among the run's facts"
 NO_REPORT = "not in the run"
 OTHER_TEXT = "another answer to the same prompt"
@@ -39,6 +32,8 @@ class Row:
     """One of the same, or None: unscored."""
     reason: str = ""
     """Why it is unscored."""
+    assumed: bool = False
+    """The run claims nothing here, which counts as supported (see `pairing.rolled`)."""
 
 
 @dataclass(frozen=True)
@@ -120,24 +115,8 @@ def _topic(report: Report) -> str:
     return fold(report.generation.topic or "")
 
 
-def paired(pairs: Sequence[Pair], mode: str = AUTO) -> tuple[list[Pair], bool]:
-    """The pairs with their rows, and whether verdicts can be compared with labels fact by fact.
-
-    "given": the run judged the labelled facts, which are found again by their text (and, where texts repeat, their
-    order). "auto": the same, if the run's facts carry labels or `ENOUGH` of them are labelled ones word for word.
-    "content": whatever labelled facts the run has up to case, articles and punctuation, be they many or few.
-    """
-    if mode not in MODES:
-        raise UsageError(f"facts are matched {', '.join(MODES)}, not {mode!r}")
-    rowed = [_rowed(pair) for pair in pairs]
-    if mode != AUTO:
-        return rowed, True
-    facts, found = sum(pair.facts for pair in rowed), sum(pair.found for pair in rowed)
-    carried = any(judged.fact.gold for pair in pairs for judged in pair.report.facts)
-    return rowed, facts > 0 and (carried or found >= ENOUGH * facts)
-
-
-def _rowed(pair: Pair) -> Pair:
+def rowed(pair: Pair) -> Pair:
+    """The pair with the verdict of each labelled fact, found by its wording."""
     report = pair.report
     if pair.labelled.sentences is not None or pair.labelled.abstained:
         return pair

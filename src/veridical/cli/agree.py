@@ -43,8 +43,8 @@ def agree(
     match: Annotated[
         str,
         typer.Option(
-            help="Match facts: auto (fact by fact if the run judged the labelled ones), given, content (what there "
-            "is up to case, articles, punctuation)."
+            help="How verdicts meet labels: auto; given (the run judged the labelled facts), segments (its claims are "
+            "rolled up to labelled stretches), content (facts worded alike)."
         ),
     ] = "auto",
     level: Annotated[float, typer.Option(min=0.5, max=0.999, help="Level of the intervals.")] = 0.95,
