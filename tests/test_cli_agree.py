@@ -79,6 +79,16 @@ def test_two_systems_of_one_run_are_ranked(tmp_path, capsys):
     assert [facts["system"] for facts in out["evaluators"][0]["facts"]] == ["good", "poor", "all"]
 
 
+def test_labelled_sentences_name_their_own_rule(tmp_path, capsys):
+    path = tmp_path / "bios.jsonl"
+    row = {"gpt3_text": "A. B.", "wiki_bio_text": "C.", "annotation": ["accurate", "minor_inaccurate"]}
+    path.write_text(json.dumps(row) + "\n", encoding="utf-8")
+    assert cli.run(["agree", str(path)]) == 0
+    text = capsys.readouterr().out
+    assert "rule 'sentences'" in text and "75.00" in text and "minor inaccuracy 0.5" in text
+    assert "facts of irrelevant sentences" not in text
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -85,7 +85,8 @@ def _labels(path: Path) -> Iterable[Generation]:
 
 def _print(result: Agreement) -> None:
     out = show.out()
-    out.print(f"People's scores by the rule '{result.rule}', in points, {result.level:.0%} intervals", markup=False)
+    rules = ", ".join(dict.fromkeys(human.rule for human in result.people))
+    out.print(f"People's scores by the rule '{rules}', in points, {result.level:.0%} intervals", markup=False)
     out.print(_people(result.people))
     if any(human.rule != "sentences" for human in result.people):
         out.print(f"rule {result.rule}: {result.rule_words}", markup=False)
