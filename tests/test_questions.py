@@ -46,6 +46,8 @@ WHEN = ("When did Ana Brandt sell the mill?", "1932")
         'Question: "{q}"\nAnswer: "{a}"',
         "Question: {q}\nAnswer: `{a}`",
         "{q}\n{a}",
+        "{q}\nAnswer: {a}",
+        "Here it is:\n{q}\n**Answer:** {a}",
         "Here you are.\n\nQuestion: {q}\nAnswer: {a}\n\nThis asks for the year.",
         "Question: {q}\nAnswer: {a}\n\nQuestion: Who ran it?\nAnswer: Ana",
         "```\nQuestion: {q}\nAnswer: {a}\n```",

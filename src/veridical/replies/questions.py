@@ -26,7 +26,7 @@ _LONGEST = 300
 
 def read_question(reply: str) -> tuple[str, str]:
     """The question and its expected answer: `{"question": …, "answer": …}`, lines "Question: …" and "Answer: …" in
-    common variants, or a line that ends in "?" and one more. Of several pairs the first.
+    common variants, or a line that ends in "?" and one with the answer. Of several pairs the first.
 
     Raises `ParseError` where there is no such pair, or one of the two is blank.
     """
@@ -61,7 +61,7 @@ def _under(value: Mapping[str, Any], names: Sequence[str]) -> str | None:
 
 def _pair_in_lines(said: str) -> tuple[str, str] | None:
     lines = [line for line in said.splitlines() if line.strip() and not line.lstrip().startswith("```")]
-    question, expected, reading = "", "", ""
+    question, expected, reading, before = "", "", "", ""
     for line in lines:
         label = _LABEL.match(line)
         if label and label["question"]:
@@ -70,6 +70,7 @@ def _pair_in_lines(said: str) -> tuple[str, str] | None:
             question, *rest = _INLINE.split(label["said"], maxsplit=1)
             expected, reading = "".join(rest), "question"
         elif label:
+            question = question or (before if before.endswith("?") else "")
             expected, reading = label["said"], "answer"
         elif reading == "question" and "?" not in question:
             if len(question) > _LONGEST:
@@ -77,6 +78,7 @@ def _pair_in_lines(said: str) -> tuple[str, str] | None:
             question = f"{question} {line.strip()}".strip()
         elif reading == "answer" and not expected:
             expected = line
+        before = "" if label else line.strip()
         if question and expected:
             return question, expected
     if not question and not expected and len(lines) == 2 and lines[0].rstrip().endswith("?"):
