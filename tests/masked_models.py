@@ -7,6 +7,7 @@ import pytest
 WORDS = """
 Ana Brandt ran the mill in Turin. She sold the mill in 1932 and bought a boat. The river Dora is long and cold.
 Beethoven, born in Bonn in 1770, wrote nine symphonies. Turing was not in Turin. Miller's mills were milling flour.
+Note: a fact.
 """
 
 

@@ -107,7 +107,7 @@ def snapshot(name: str, revision: str = "") -> Path:
         try:
             folder = snapshot_download(name, revision=revision or None, allow_patterns=wanted)
         except (GatedRepoError, HFValidationError, RepositoryNotFoundError, RevisionNotFoundError) as error:
-            raise UsageError(f"hf/{name}: {str(error).splitlines()[0]}") from error
+            raise UsageError(f"hf/{name}: {type(error).__name__}: {str(error)[:500]}") from error
         except LocalEntryNotFoundError as error:
             raise FatalError(f"hf/{name}: not in the hub's cache, and the hub does not answer: {error}") from error
         except Exception as error:  # whatever the HTTP library of the day raises

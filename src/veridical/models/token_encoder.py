@@ -108,8 +108,8 @@ class HFTokenEncoder:
     those that ask at the same time, have it encoded once.
 
     What is masked is the token at its place: the text is never decoded in between. FActScore's code decodes the masked
-    tokens to a text and encodes that, which may cut the rest of a word that was masked in part differently ("Turin" as
-    "Tur", "in", then mask and "in"), and then gives another vector; `reencode=True` does as it does.
+    tokens to a text and encodes that, which `reencode=True` repeats. With byte pairs (RoBERTa) the tokens are the same
+    but for repeated blanks and a few apostrophes; with word pieces (BERT) the rest of a masked word becomes a new word.
     """
 
     folder: Path
