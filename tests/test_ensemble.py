@@ -2,7 +2,9 @@
 
 import asyncio
 import itertools
+import re
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from statistics import median_low
 
 import pytest
@@ -40,7 +42,7 @@ class Judge:
         self.calls.append([fact.id for fact, _ in facts])
         self.evidence = [evidence for _, evidence in facts]
         await asyncio.sleep(0)
-        return [self.said(int(fact.id)) for fact, _ in facts]
+        return [self.said(int(fact.id.rpartition(".")[2])) for fact, _ in facts]
 
     def said(self, number):
         said = self.says[number % len(self.says)]
@@ -250,6 +252,7 @@ def test_a_judge_read_from_text_is_refused_at_once():
     for part in (RetrieveVerifier(Scripted("True")), Member(NoContextVerifier(Scripted("True")))):
         with pytest.raises(UsageError, match=r"\(scripted\) is read from text"):
             Ensemble((part,), rule="mean")
+    assert Ensemble((RetrieveVerifier(Scripted("True"), mode="logprobs"),), rule="mean")
 
 
 # --- probabilities, quotes, words
@@ -447,3 +450,22 @@ def test_the_weakness_of_a_member_is_printed_once():
     assert nested.name == (
         "all(all(embedded/features-1, embedded/features-1), embedded/features-1, retrieve(scripted))"
     )
+
+
+def test_the_python_of_the_docs_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    known = {"np": np_judge(0.5), "dense": Fixed(), "bm25": Fixed()}
+    known["generations"] = [
+        Generation(
+            id=f"g{n}", text="Ana ran the mill.", reference="Ana ran it.", facts=(GivenFact(text="Ana ran it."),)
+        )
+        for n in range(3)
+    ]
+    known["llm"] = Judge([(S, 0.9)], name="llm")
+    page = Path(__file__).resolve().parents[1] / "docs" / "ensembles.md"
+    blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    for block in blocks:
+        exec(compile(block, str(page), "exec"), known)
+    assert len(blocks) == 3
+    assert known["summary"].audited == known["summary"].cheap
+    assert known["method"].verifier.calibration == Calibration.load(tmp_path / "small-judge.json")

@@ -34,7 +34,7 @@ from .errors import ModelError, StageError, UsageError, leaf
 from .failures import failure
 from .gather import Gatherer
 from .types import AtomicFact, Evidence, Failure, Generation, Label, Quote, Verdict, Vote
-from .verify import Verifier
+from .verify import NoContextVerifier, RetrieveVerifier, Verifier
 
 RULES = ("all", "any", "majority", "mean")
 MODE = "votes"
@@ -297,5 +297,6 @@ def _probability(said: Said) -> float | None:
 
 
 def _speaks_only(part: Verifier) -> bool:
-    """An LLM verifier that is read from text."""
-    return getattr(part.verifier if isinstance(part, Member) else part, "mode", None) == "text"
+    """An LLM verifier whose every verdict is read from text, without a probability."""
+    own = part.verifier if isinstance(part, Member) else part
+    return isinstance(own, (NoContextVerifier, RetrieveVerifier)) and own.mode == "text"
