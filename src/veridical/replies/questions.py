@@ -142,9 +142,7 @@ _UNKNOWN = re.compile(
 
 def _bare(text: str) -> str:
     """Without emphasis, code marks and quotation marks around it."""
-    text = text.strip()
-    while text != (inner := text.strip("*_`").strip()):
-        text = inner
+    text = text.strip().strip("*_` \t").strip()
     for opening, closing in ('""', "''", "“”", "«»"):
         if len(text) > 2 and text[0] == opening and text[-1] == closing and opening not in text[1:-1]:
             text = text[1:-1].strip()
