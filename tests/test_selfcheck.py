@@ -10,14 +10,16 @@ import msgspec
 import pytest
 
 from script import cut, last_block
+from veridical.decompose import GivenFacts
 from veridical.errors import FatalError, ModelError, SearchError, UsageError
 from veridical.models.base import ChatReply, TokenLogprob
 from veridical.models.cache import Cached, CallStore
 from veridical.models.metered import Counted, measure
 from veridical.models.scripted import Scripted
+from veridical.pipeline import Method, evaluate
 from veridical.selfcheck import Samples, SelfCheck, Shared, majority, voted
 from veridical.signature import sign
-from veridical.types import AtomicFact, Evidence, Failure, Generation, Label, Passage, Quote, Verdict
+from veridical.types import AtomicFact, Evidence, Failure, Generation, GivenFact, Label, Passage, Quote, Verdict
 
 PROMPT = "Tell me about Ana Brandt."
 GENERATION = Generation(id="g", text="Ana ran the mill. She sold it in 1932.", topic="Ana Brandt", prompt=PROMPT)
@@ -475,3 +477,30 @@ def test_prompts_are_signed_and_differ_from_those_of_retrieval():
     assert one["part.template"].startswith("selfcheck/verify@")
     assert all_["part.template"].startswith("selfcheck/verify_together@")
     assert (one["part"], one["part.together"], all_["part.together"]) == ("self-check(scripted)", False, True)
+
+
+# --- as a method
+
+
+def method(subject_model, judge_model):
+    return Method(
+        name="self-check",
+        decomposer=GivenFacts(),
+        gatherer=Samples(subject_model, n=3),
+        verifier=SelfCheck(judge_model),
+    )
+
+
+async def test_a_method_draws_once_a_generation_and_books_every_call():
+    model = Scripted(lambda request: f"Ana sold {request.sample}." if request.sample else "True", delay=0.001)
+    facts = tuple(GivenFact(text=f"Ana Brandt sold mill {n}.") for n in range(4))
+    report = await evaluate(msgspec.structs.replace(GENERATION, facts=facts), method(Counted(model), Counted(model)))
+    assert [judged.verdict.label for judged in report.facts] == [SUPPORTED] * 4
+    assert report.usage.calls == len(model.seen) == 3 + 4 * 3
+
+
+async def test_a_generation_without_samples_fails_alone():
+    facts = (GivenFact(text="Ana Brandt sold a mill."),)
+    report = await evaluate(msgspec.structs.replace(GENERATION, facts=facts), method(None, Scripted("True")))
+    [judged] = report.facts
+    assert (judged.failure.stage, judged.failure.error) == ("gather", "SearchError")
