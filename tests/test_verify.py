@@ -1,4 +1,4 @@
-"""Evidence for facts, and the two LLM verifiers of FActScore (a double answers by rule)."""
+"""The two LLM verifiers of FActScore (a double answers by rule)."""
 
 import re
 
@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from script import cut, last_block
-from veridical.errors import FatalError, ModelError, SearchError, UsageError
-from veridical.gather import NoEvidence, Reference, Retrieve
+from veridical.errors import FatalError, ModelError, UsageError
 from veridical.models.base import ChatReply, TokenLogprob
 from veridical.models.scripted import Scripted
 from veridical.quotes import best_quote
@@ -308,64 +307,6 @@ def test_settings_that_do_not_exist_raise(options):
 def test_retrieval_settings_that_do_not_exist_raise(options):
     with pytest.raises(UsageError):
         RetrieveVerifier(always("True"), **options)
-
-
-# --- evidence
-
-
-class Shelf:
-    """A searcher that keeps its queries."""
-
-    name = "shelf"
-
-    def __init__(self, passages):
-        self.passages, self.asked = passages, []
-
-    async def search(self, query, *, k):
-        self.asked.append((query, k))
-        return self.passages[:k]
-
-
-async def test_retrieve_asks_for_topic_and_fact_on_the_topics_page():
-    shelf = Shelf([MILL, RIVER])
-    evidence = await Retrieve(shelf, k=1).gather(fact("Ana sold it."), GENERATION)
-    assert evidence.passages == (MILL,)
-    [(query, k)] = shelf.asked
-    assert (query.text, query.topic, k) == ("Ana Brandt Ana sold it.", "Ana Brandt", 1)
-    assert evidence.queries == (query.text,)
-
-
-async def test_retrieve_asks_the_whole_collection_without_a_topic():
-    shelf = Shelf([MILL])
-    await Retrieve(shelf).gather(fact("Ana sold it."), Generation(id="g", text="Ana sold it."))
-    [(query, _)] = shelf.asked
-    assert (query.text, query.topic) == ("Ana sold it.", None)
-
-
-async def test_n1_blank_passages_are_dropped():
-    shelf = Shelf([Passage(id="a", text=""), Passage(id="b", text=" \n"), MILL])
-    evidence = await Retrieve(shelf).gather(fact("Ana sold it."), GENERATION)
-    assert evidence.passages == (MILL,)
-
-
-async def test_no_evidence_is_empty():
-    assert await NoEvidence().gather(fact("A."), GENERATION) == Evidence()
-
-
-async def test_reference_passages_are_ranked_and_quote_the_reference():
-    reference = "The river is long. " * 30 + "Brandt sold the mill in 1932. " + "The weather was mild. " * 30
-    generation = Generation(id="g", text="Ana sold it.", reference=reference)
-    evidence = await Reference(k=2, words=40).gather(fact("Brandt sold the mill."), generation)
-    assert len(evidence.passages) == 2
-    assert "Brandt sold the mill in 1932." in evidence.passages[0].text
-    assert all(passage.text in reference and len(passage.text.split()) <= 40 for passage in evidence.passages)
-
-
-async def test_no_reference_is_an_error_and_a_blank_one_no_evidence():
-    with pytest.raises(SearchError, match="g has no reference"):
-        await Reference().gather(fact("A."), GENERATION)
-    blank = Generation(id="g", text="A.", reference=" \n ")
-    assert (await Reference().gather(fact("A."), blank)).passages == ()
 
 
 # --- quotes
