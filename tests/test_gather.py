@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 
+from script import last_block
 from veridical.errors import SearchError, TopicNotFound
 from veridical.gather import NoEvidence, Reference, Retrieve
 from veridical.knowledge.build import build
