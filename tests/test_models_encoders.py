@@ -186,16 +186,39 @@ def test_names_of_encoders(folder, monkeypatch, tmp_path):
             open_encoder(spec)
 
 
-def test_a_hub_that_cannot_be_reached_is_said(monkeypatch, tmp_path):
+@pytest.fixture
+def hub(monkeypatch):
+    """A double of the hub's client: the cache and the hub, each a folder or an error; what was asked of it."""
     import huggingface_hub
 
-    def offline(name, **options):
-        assert options["allow_patterns"] == ["*.json", "*.safetensors", "*.txt", "*.model"]
-        raise OSError("offline")
+    places, asked = {}, []
 
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", offline)
+    def download(repo_id, *, revision, allow_patterns, local_files_only=False):
+        assert allow_patterns == ["*.json", "*.safetensors", "*.txt", "*.model"]
+        asked.append((repo_id, revision, "cache" if local_files_only else "hub"))
+        if asked[-1][2] not in places:
+            raise OSError("offline")
+        return str(places[asked[-1][2]])
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+    return places, asked
+
+
+def test_a_hub_that_cannot_be_reached_is_said(hub):
     with pytest.raises(FatalError, match="hf/org/name: neither a folder here nor to be had from the hub: offline"):
         open_encoder("hf/org/name")
+
+
+def test_what_the_cache_has_whole_is_not_asked_of_the_hub(hub, folder, copy):
+    places, asked = hub
+    places["cache"] = places["hub"] = folder
+    encoder = open_encoder("hf/org/name@main")
+    assert (encoder.name, encoder.identity) == ("hf/org/name@main", STEncoder(folder).identity)
+    assert asked == [("org/name", "main", "cache")]
+    (copy / "model.safetensors").unlink()
+    places["cache"] = copy
+    assert open_encoder("hf/org/name").identity == encoder.identity
+    assert asked[1:] == [("org/name", None, "cache"), ("org/name", None, "hub")]
 
 
 def test_without_the_library_the_extra_is_named(folder, monkeypatch):

@@ -58,9 +58,10 @@ def open_encoder(spec: str, *, device: str | None = None) -> SentenceEncoder:
     """The encoder that a name stands for; it is loaded at the first call.
 
     Names: "embedded/minilm" (after `veridical models fetch minilm`), "hf/FOLDER" (`hf//abs/olute`, `hf/./relative`),
-    "hf/ORG/NAME" of the Hugging Face hub, such as "hf/sentence-transformers/gtr-t5-large", which FActScore used. Only
-    the last one may use the network, here and once: from the hub's cache on it is read from the disk. Raises
-    `UsageError` for a name, folder, device or library that is missing, `FatalError` where the hub cannot be reached.
+    "hf/ORG/NAME" or "hf/ORG/NAME@REVISION" of the Hugging Face hub, such as "hf/sentence-transformers/gtr-t5-large",
+    which FActScore used. Only the hub's may use the network, here and once: from its cache on they are read from the
+    disk. Raises `UsageError` for a name, folder or library that is missing, `FatalError` where the hub cannot be
+    reached.
     """
     provider, _, name = spec.partition("/")
     if provider == "embedded":
@@ -74,7 +75,7 @@ def open_encoder(spec: str, *, device: str | None = None) -> SentenceEncoder:
     if provider != "hf" or not name:
         raise UsageError(f"no sentence encoder {spec!r}: expected embedded/minilm, hf/FOLDER or hf/ORG/NAME")
     folder = Path(os.path.expanduser(name))  # as it is where there is no such user  # noqa: PTH111
-    if folder.is_dir() or not re.fullmatch(r"[\w.-]+(/[\w.-]+)?", name) or name.startswith("."):
+    if folder.is_dir() or not re.fullmatch(r"[\w.-]+(/[\w.-]+)?(@[\w./-]+)?", name) or name.startswith("."):
         return STEncoder(folder, device=device)
     return STEncoder(_from_hub(name), name=spec, device=device)
 
@@ -251,12 +252,16 @@ def _from_hub(name: str) -> Path:
         from huggingface_hub import snapshot_download
     except ImportError as error:
         raise UsageError(f"{_HINT} ({error})") from error
+    repository, _, revision = name.partition("@")
+    settings: dict[str, Any] = {
+        "repo_id": repository, "revision": revision or None, "allow_patterns": list(_USED),
+    }  # fmt: skip
     with contextlib.suppress(Exception):  # not there, or not whole: then from the hub
-        folder = Path(snapshot_download(name, allow_patterns=list(_USED), local_files_only=True))
+        folder = Path(snapshot_download(**settings, local_files_only=True))
         _checked(folder)
         return folder
     try:
-        return Path(snapshot_download(name, allow_patterns=list(_USED)))
+        return Path(snapshot_download(**settings))
     except Exception as error:
         raise FatalError(f"hf/{name}: neither a folder here nor to be had from the hub: {str(error)[:300]}") from error
 
