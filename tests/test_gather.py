@@ -1,6 +1,7 @@
 """Evidence for facts: one retrieval, or the reference that came with the text, ranked as the searcher does or anew."""
 
 import asyncio
+import dataclasses
 import json
 
 import numpy as np
@@ -209,8 +210,20 @@ async def test_all_of_a_reference_is_ranked():
     assert (await Reference(ranker=Dense(encoder)).gather(fact("A."), blank)).passages == ()
 
 
+@dataclasses.dataclass(frozen=True)
+class Whole:
+    gatherer: Retrieve
+    name: str = "whole"
+
+
 def test_the_ranker_is_signed():
     plain, ranked = sign(Retrieve(PAGES)).fields, sign(Retrieve(PAGES, ranker=Dense(Letters(), pool=50))).fields
     assert plain["ranker"] is None
     assert ranked["ranker"] == "dense(pool=50)"
     assert ranked["ranker.encoder"] == "double/letters"
+
+
+def test_a_printed_signature_names_ranker_and_encoder():
+    printed = str(sign(Whole(gatherer=Retrieve(PAGES, ranker=Dense(Letters(), pool=50)))))
+    assert "|gatherer.ranker:dense(pool=50)|gatherer.ranker.encoder:double/letters|" in printed
+    assert "ranker" not in str(sign(Whole(gatherer=Retrieve(PAGES))))

@@ -13,7 +13,7 @@ import msgspec
 
 from . import __version__
 
-NAMED = frozenset({"model", "searcher", "k", "mode", "fitted", "demonstrations"})
+NAMED = frozenset({"model", "searcher", "ranker", "encoder", "k", "mode", "fitted", "demonstrations"})
 """Settings of parts that are spelled out where a signature is printed."""
 Flat = dict[str, str | int | float | bool | None]
 
