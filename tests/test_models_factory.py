@@ -47,7 +47,8 @@ def test_the_order_of_the_wrappers(tmp_path):
 @pytest.mark.parametrize(
     ("spec", "words"),
     [
-        ("hf/gpt2", "not in this version"),
+        ("hf/smollm2", "veridical models fetch smollm2"),
+        ("hf/none.gguf", r"none\.gguf: No such file"),
         ("inspect/openai/gpt-4o", "not in this version"),
         ("embedded/gpt5", "no packaged model 'gpt5'; there is: smollm2"),
         ("embedded/smollm2", "veridical models fetch smollm2"),

@@ -1,5 +1,6 @@
 import asyncio
 import json
+import math
 import subprocess
 import sys
 
@@ -103,7 +104,96 @@ async def test_the_request_in_llamacpps_words(tmp_path):
     await model.close()
 
 
+class Labels:
+    """Stands for the server: knows what tokens each label has, and their logits at the one prompt there is."""
+
+    def __init__(self, tokens, probabilities, *, hidden=()):
+        self.tokens, self.probabilities, self.hidden, self.lookups = tokens, probabilities, hidden, 0
+
+    def handle_completions(self, body):
+        self.lookups += 1
+        [(text, _)] = body["logit_bias"]
+        listed = [(number, name, 0.1) for number, name in self.tokens[text]] + [(99, "True", 1e-41)]
+        return self.said(listed)
+
+    def handle_chat_completions(self, body):
+        assert (body["max_tokens"], body["temperature"], body["post_sampling_probs"]) == (1, 1.0, True)
+        assert "top_p" not in body and "stop" not in body
+        raised = [number for number, _ in body["logit_bias"]]
+        assert len(raised) == len(set(raised))  # llama.cpp adds up
+        return self.said([(n, str(n), self.probabilities[n]) for n in raised if n not in self.hidden])
+
+    def said(self, listed):
+        top = [{"id": number, "token": name, "prob": chance} for number, name, chance in listed]
+        choice = {"message": {"content": "x"}, "logprobs": {"content": [{"top_probs": top}]}}
+        return {"choices": [choice], "usage": {"prompt_tokens": 7}}
+
+
+TOKENS = {
+    ":True": [(1, ":"), (2, "True")],
+    ": True": [(1, ":"), (3, " True")],
+    ":False": [(1, ":"), (4, "F"), (5, "alse")],
+    ": False": [(1, ":"), (6, " "), (7, " False")],
+    ":Trust": [(1, ":"), (2, "True"), (8, "Tru"), (9, "st")],
+    ": Trust": [(1, ":"), (3, " True"), (10, " Trust")],
+    ":Trues": [(1, ":"), (2, "True"), (9, "s")],
+    ": Trues": [(1, ":"), (3, " True"), (9, "s")],
+}
+
+
+async def labelled(tmp_path, labels, probabilities, **options):
+    pytest.importorskip("xllamacpp")
+    (tmp_path / "m.gguf").write_bytes(b"GGUF")
+    model = LlamaCpp(tmp_path / "m.gguf")
+    model._server = Labels(TOKENS, probabilities, **options)
+    try:
+        return [await model.chat(ask("q", labels=labels, stop=("x",), top_p=0.5)) for _ in range(2)][1], model
+    finally:
+        engine = model._server
+        await model.close()
+        model._server = engine
+
+
+async def test_labels_are_compared_in_the_spelling_that_is_likelier(tmp_path):
+    reply, model = await labelled(tmp_path, ("True", "False"), {2: 0.3, 4: 0.1, 3: 0.2, 7: 0.5})
+    assert reply.text == "False"
+    assert dict(reply.logprobs[0].top) == pytest.approx({"True": math.log(2 / 7), "False": math.log(5 / 7)})
+    assert label_probability(reply, ("True",), ("False",)) == pytest.approx(2 / 7)
+    assert (reply.prompt_tokens, reply.completion_tokens, reply.model) == (7, 0, model.name)
+    assert model._server.lookups == 4  # not once more for the second call
+    reply, _ = await labelled(tmp_path, ("True", "False"), {2: 0.6, 4: 0.2, 3: 0.1, 7: 0.1})
+    assert reply.text == "True"
+    tie, _ = await labelled(tmp_path, ("True", "False"), {2: 0.5, 4: 0.5, 3: 0.0, 7: 0.0})
+    assert tie.text == "True"  # the first of equals
+    none, _ = await labelled(tmp_path, ("False", "True"), {2: 1.0, 4: 0.0, 3: 0.0, 7: 0.0})
+    assert label_probability(none, ("True",), ("False",)) == pytest.approx(1.0)
+
+
+async def test_a_label_that_llamacpp_does_not_list_is_an_error_not_a_zero(tmp_path):
+    with pytest.raises(ModelError, match="does not list all labels"):
+        await labelled(tmp_path, ("True", "False"), {2: 0.3, 4: 0.1, 3: 0.2, 7: 0.5}, hidden=(7,))
+    with pytest.raises(ModelError, match="begin with the same token"):
+        await labelled(tmp_path, ("True", "Trues"), {2: 1.0, 3: 1.0})
+    with pytest.raises(ModelError, match="begin with the same token"):
+        await labelled(tmp_path, ("True",), {2: 1.0, 3: 1.0})
+
+
 # With it
+
+
+@pytest.mark.slow
+async def test_labels_have_the_log_probabilities_of_the_whole_list(model):
+    """By the bias the same as from all alternatives of the token."""
+    request = ask("Is the sky green? Answer True or False.", labels=("True", "False"))
+    reply = await model.chat(request)
+    whole = await model.chat(ask("Is the sky green? Answer True or False.", max_tokens=1, top_logprobs=20))
+    top = dict(whole.logprobs[0].top)
+    ours = dict(reply.logprobs[0].top)
+    assert ours["True"] - ours["False"] == pytest.approx(top["True"] - top["False"], abs=1e-4)
+    assert reply.prompt_tokens == whole.prompt_tokens
+    assert await model.chat(request) == reply
+    spoken = await model.chat(ask("q", labels=("not supported", "supported", "True")))
+    assert len(spoken.logprobs[0].top) == 3
 
 
 @pytest.mark.slow

@@ -4,12 +4,12 @@ import pytest
 
 from loopback import Answer, Loopback, Request, chat, error, usage
 from packaged import smollm2
-from veridical.errors import FatalError
-from veridical.models.base import ChatReply
+from veridical.errors import FatalError, ModelError
+from veridical.models.base import ChatReply, TokenLogprob
 from veridical.models.factory import open_model
 from veridical.models.llamacpp import LlamaCpp
 from veridical.models.openai_compatible import OpenAICompatible
-from veridical.models.probe import gives_logprobs, probe
+from veridical.models.probe import gives_logits, gives_logprobs, probe
 from veridical.models.scripted import Scripted
 
 LOGPROBS = {
@@ -204,3 +204,17 @@ async def test_a_real_model(monkeypatch, tmp_path):
     assert (result.chat, result.json_schema, result.seed, result.logprobs) == (True, True, True, 5)
     assert (result.longest_prompt, result.cuts) == (None, False)
     assert "context" in notes(result)
+
+
+async def test_logits_of_labels_are_for_models_in_this_process():
+    async with Loopback(chat("True", logprobs=LOGPROBS)) as server:
+        model = OpenAICompatible(server.url, "m")
+        assert await gives_logits(model) is False
+        assert not server.requests  # it is known without asking
+        await model.close()
+    top = (("True", -0.1), ("False", -2.4))
+    said = ChatReply(text="True", logprobs=(TokenLogprob(token="True", logprob=-0.1, top=top),))
+    assert await gives_logits(Scripted(lambda request: said)) is True
+    assert await gives_logits(Scripted("True")) is False
+    with pytest.raises(FatalError, match="did not answer"):
+        await gives_logits(Scripted(lambda request: ModelError("no")))

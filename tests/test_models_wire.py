@@ -13,7 +13,16 @@ from loopback import chat, usage
 from veridical.errors import FatalError, ModelError
 from veridical.models.base import ChatReply, ChatRequest, Message
 from veridical.models.retry import Retryable
-from veridical.models.wire import Dialect, OutOfBudget, Unusable, decode, encode, fewest_tokens, logprobs_of
+from veridical.models.wire import (
+    Dialect,
+    NoLabelLogits,
+    OutOfBudget,
+    Unusable,
+    decode,
+    encode,
+    fewest_tokens,
+    logprobs_of,
+)
 
 
 def ask(text: str = "Is it so?", **settings) -> ChatRequest:
@@ -39,6 +48,11 @@ def test_a_plain_request():
         "max_tokens": 7,
         "temperature": 0,
     }
+
+
+def test_labels_cannot_be_asked_for_on_the_wire():
+    with pytest.raises(NoLabelLogits, match="no logits of labels"):
+        encode(ask(labels=("True", "False")), "m", Dialect())
 
 
 def test_f47_temperature_zero_is_sent_as_zero():

@@ -1,5 +1,6 @@
 """The two LLM verifiers of FActScore (a double answers by rule)."""
 
+import math
 import re
 
 import pytest
@@ -215,6 +216,36 @@ async def test_l2_no_label_among_the_tokens_is_a_failure():
     assert failed.error == "ParseError"
 
 
+# --- by the logits of the labels
+
+
+def compared(true, false):
+    ranked = sorted((("True", true), ("False", false)), key=lambda pair: -pair[1])
+    token = TokenLogprob(token=ranked[0][0], logprob=ranked[0][1], top=tuple(ranked))
+    return ChatReply(text=token.token, logprobs=(token,))
+
+
+@pytest.mark.parametrize("kind", [NoContextVerifier, RetrieveVerifier])
+@pytest.mark.parametrize(
+    ("true", "false", "label"),
+    [(-0.69, -0.70, SUPPORTED), (-0.70, -0.69, NOT_ENOUGH), (-0.5, -0.5, SUPPORTED), (-90.0, 0.0, NOT_ENOUGH)],
+    ids=["true", "false", "a tie", "hardly ever"],
+)
+async def test_a7_the_larger_logit_decides(kind, true, false, label):
+    model = Scripted(lambda request: compared(true, false))
+    [verdict] = await judge(kind(model, mode="logits"), "Ana sold it.")
+    assert (verdict.label, verdict.mode) == (label, "logits")
+    assert verdict.probability == pytest.approx(1 / (1 + math.exp(false - true)))
+    [request] = model.seen
+    assert (request.labels, request.top_logprobs) == (("True", "False"), None)
+
+
+async def test_without_logits_it_fails_and_is_never_read_as_text():
+    [failed] = await judge(RetrieveVerifier(always("True"), mode="logits"), "A.")
+    assert (failed.error, failed.stage) == ("ModelError", "verify")
+    assert "gives no logits of labels" in failed.message
+
+
 # --- several facts a call
 
 
@@ -293,7 +324,12 @@ async def test_no_context_asks_though_there_is_no_evidence():
 
 @pytest.mark.parametrize(
     "options",
-    [{"mode": "guess"}, {"choices": "four"}, {"mode": "logprobs", "choices": "three"}],
+    [
+        {"mode": "guess"},
+        {"choices": "four"},
+        {"mode": "logprobs", "choices": "three"},
+        {"mode": "logits", "choices": "three"},
+    ],
 )
 def test_settings_that_do_not_exist_raise(options):
     for kind in (NoContextVerifier, RetrieveVerifier):
@@ -302,7 +338,13 @@ def test_settings_that_do_not_exist_raise(options):
 
 
 @pytest.mark.parametrize(
-    "options", [{"order": "random"}, {"facts_per_call": 0}, {"facts_per_call": 2, "mode": "logprobs"}]
+    "options",
+    [
+        {"order": "random"},
+        {"facts_per_call": 0},
+        {"facts_per_call": 2, "mode": "logprobs"},
+        {"facts_per_call": 2, "mode": "logits"},
+    ],
 )
 def test_retrieval_settings_that_do_not_exist_raise(options):
     with pytest.raises(UsageError):

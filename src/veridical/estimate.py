@@ -108,7 +108,7 @@ def _dry(method: Method) -> tuple[Method, list[DryRun]]:
         for field in dataclasses.fields(part):
             value = getattr(part, field.name)
             inner = emptied(value, splits=splits or field.name == "decomposer")
-            if field.name == "mode" and value == "logprobs":
+            if field.name == "mode" and value in ("logprobs", "logits"):
                 inner = "text"  # a stand-in has no probabilities; the prompt is the same
             if inner is not value:
                 changes[field.name] = inner

@@ -47,6 +47,7 @@ _LABELS = {
     "not_enough_evidence": Label.NOT_ENOUGH_EVIDENCE,
 }
 _MENUS = {"two": TRUE_FALSE, "three": THREE_WAY}
+_TWO = ("True", "False")
 _TOP_LOGPROBS = 20
 _BYTES_A_TOKEN = 4
 _LABEL_TOKENS = 8
@@ -60,7 +61,9 @@ class _LLMVerifier:
     model: LanguageModel
     mode: str = "text"
     """"text": by the last verdict that the reply settles on. "logprobs": by P(True) / (P(True) + P(False)), supported
-    from one half; a server that gives no log-probabilities is a failure, never a reason to read the text instead."""
+    from one half; a server that gives no log-probabilities is a failure, never a reason to read the text instead.
+    "logits": by the logits of the first tokens of True and False, nothing is generated; supported where True's is not
+    below False's (FActScore asks for more: a tie, which needs the same number twice, is not supported there)."""
     choices: str = "two"
     """"two" (True, False) or "three" (Supported, Contradicted, Not enough evidence; text mode only)."""
     context: bool = True
@@ -75,9 +78,9 @@ class _LLMVerifier:
     reminder: Template = field(init=False)
 
     def __post_init__(self) -> None:
-        if self.mode not in ("text", "logprobs") or self.choices not in _MENUS:
+        if self.mode not in ("text", "logprobs", "logits") or self.choices not in _MENUS:
             raise UsageError(f"no such mode or choices: {self.mode!r}, {self.choices!r}")
-        if self.mode == "logprobs" and self.choices == "three":
+        if self.mode != "text" and self.choices == "three":
             raise UsageError("label probabilities are read for the two-way question only")
         object.__setattr__(self, "template", Template.load(self._file(self._template)))
         object.__setattr__(self, "reminder", Template.load(self._file("reminder")))
@@ -89,13 +92,15 @@ class _LLMVerifier:
 
     async def _verdict(self, text: str, quote: Quote | None) -> Verdict | Failure:
         """Ask one question; trouble with it is a failure of this fact alone."""
-        probable = self.mode == "logprobs"
+        probable = self.mode != "text"
         request = prompt(
             text,
             max_tokens=_LABEL_TOKENS if probable else self.max_tokens,
             temperature=self.temperature,
-            top_logprobs=_TOP_LOGPROBS if probable else None,
+            top_logprobs=_TOP_LOGPROBS if self.mode == "logprobs" else None,
         )
+        if self.mode == "logits":
+            request = msgspec.structs.replace(request, labels=_TWO)
         read = self._by_probability if probable else self._by_text
         try:
             label, probability, rationale = await ask(
@@ -125,8 +130,9 @@ class _LLMVerifier:
 
     def _by_probability(self, reply: ChatReply) -> tuple[Label, float, None]:
         if not reply.logprobs:
-            raise ModelError(f"{self.model.name} gives no log-probabilities; use mode text")
-        probability = label_probability(reply, ("True",), ("False",))
+            given = "log-probabilities" if self.mode == "logprobs" else "logits of labels"
+            raise ModelError(f"{self.model.name} gives no {given}; use mode text")
+        probability = label_probability(reply, _TWO[:1], _TWO[1:])
         if probability is None:
             raise ParseError("no label with a probability in the reply", reply=reply.text)
         return Label.SUPPORTED if probability >= 0.5 else Label.NOT_ENOUGH_EVIDENCE, probability, None
@@ -196,7 +202,7 @@ class RetrieveVerifier(_LLMVerifier):
         super().__post_init__()
         if self.order not in ("best_last", "best_first") or self.facts_per_call < 1:
             raise UsageError(f"no such order or batch: {self.order!r}, {self.facts_per_call}")
-        if self.mode == "logprobs" and self.facts_per_call > 1:
+        if self.mode != "text" and self.facts_per_call > 1:
             raise UsageError("label probabilities need one fact a call")
         object.__setattr__(self, "batch", Template.load(self._file("batch")))
 

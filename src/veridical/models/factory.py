@@ -15,7 +15,7 @@ from .metered import Budget, Counted, Paid, Price
 from .providers import endpoint
 from .retry import Retrying
 
-_LATER = {"hf": "transformers models", "inspect": "models of Inspect AI"}
+_LATER = {"inspect": "models of Inspect AI"}
 
 
 def open_model(
@@ -30,22 +30,34 @@ def open_model(
     """The model that a name stands for, with everything around it.
 
     Names: "provider/model" (see `providers.py`), "http://host:port/v1#model", "llamacpp/PATH.gguf" and
-    "embedded/smollm2" (or "llamacpp/smollm2") in this process, "llamacpp/NAME" for a llama.cpp server.
+    "embedded/smollm2" (or "llamacpp/smollm2") in this process, "llamacpp/NAME" for a llama.cpp server, "hf/…" for
+    transformers in this process ("hf/ORG/NAME" on the hub, "hf/FOLDER", "hf/PATH.gguf", "hf/smollm2").
 
     From the outside in: `Counted` books each reply for the report, cached or not; `Cached` answers what was asked
     before and takes no slot for it; `Retrying` waits outside of any slot; `Limited` bounds calls at once; `Paid` books
-    what is really spent and stops at the budget; then the client. Nothing is sent yet. `timeout` is in seconds for one
+    what is really spent and stops at the budget; then the client. Nothing is sent yet, but weights named by the hub and
+    not in its cache are downloaded. `timeout` is in seconds for one
     request. Raises `UsageError` for a name, key, file or price that is missing.
     """
     budget = budget or Budget()
-    file = _local_file(spec)
+    client = _local(spec)
     model: LanguageModel
-    if file is not None:
-        client = LlamaCpp(file, name=spec if spec.startswith("embedded/") else "")
-        model = Paid(client, budget, Price(prompt=0.0, completion=0.0))  # one call at a time, nothing to retry
+    if client is not None:
+        model = Paid(client, budget, Price(prompt=0.0, completion=0.0))  # it bounds its calls, nothing to retry
     else:
         model = Retrying(Limited(_remote(spec, budget, timeout, concurrency), limit=concurrency), attempts=attempts)
     return Counted(Cached(model, store) if store else model)
+
+
+def _local(spec: str) -> LanguageModel | None:
+    """The model in this process that a name stands for; None if it stands for a server."""
+    provider, _, source = spec.partition("/")
+    if provider == "hf":
+        from .hf import HF  # it reads GGUF, which few runs do
+
+        return HF(source)
+    file = _local_file(spec)
+    return None if file is None else LlamaCpp(file, name=spec if spec.startswith("embedded/") else "")
 
 
 def _remote(spec: str, budget: Budget, timeout: float, concurrency: int) -> Paid:

@@ -17,6 +17,7 @@ import msgspec
 from ..errors import FatalError, ModelError, UsageError
 from .base import ChatReply, ChatRequest
 from .embedded import remembered_sha256
+from .llamacpp_labels import Spelling, compared, lookups, question, spellings
 from .wire import Dialect, decode, encode
 
 _MAGIC = b"GGUF"
@@ -39,6 +40,9 @@ class LlamaCpp:
     name: str = ""
     """"llamacpp/file@hash" if empty."""
     _server: Any = dataclasses.field(default=None, init=False, repr=False)
+    _spellings: dict[tuple[str, ...], tuple[Spelling, ...]] = dataclasses.field(
+        default_factory=dict, init=False, repr=False
+    )
     _thread: ThreadPoolExecutor | None = dataclasses.field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -57,12 +61,15 @@ class LlamaCpp:
 
     async def chat(self, request: ChatRequest) -> ChatReply:
         """One reply. Raises `ModelError` for a prompt longer than the window or a schema that llama.cpp cannot follow,
-        `FatalError` for a file that it cannot load."""
+        `FatalError` for a file that it cannot load.
+
+        With `labels` the reply's text is the likeliest of them (the first of equals), its one token has all labels with
+        their log-probabilities among themselves. `ModelError` for labels that begin with the same token.
+        """
+        if request.labels:
+            return await self._compare(request)
         body = json.loads(encode(request, self.name, _DIALECT))
-        if self._thread is None:
-            self._thread = ThreadPoolExecutor(1, thread_name_prefix="llamacpp")
-        said = await asyncio.get_running_loop().run_in_executor(self._thread, self._run, body)
-        reply = decode(said, request, _DIALECT, {})
+        reply = decode(await self._said(body), request, _DIALECT, {})
         return msgspec.structs.replace(reply, model=self.name)  # in place of the file's path
 
     async def close(self) -> None:
@@ -72,11 +79,25 @@ class LlamaCpp:
             await asyncio.to_thread(thread.shutdown, wait=True)
         self._server = None
 
+    async def _said(self, body: dict[str, Any]) -> bytes:
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(1, thread_name_prefix="llamacpp")
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._run, body)
+
+    async def _compare(self, request: ChatRequest) -> ChatReply:
+        plain = msgspec.structs.replace(request, labels=(), stop=(), top_p=None, json_schema=None, top_logprobs=None)
+        body = json.loads(encode(plain, self.name, _DIALECT))
+        if (ways := self._spellings.get(request.labels)) is None:
+            found = {text: await self._said(asked) for text, asked in lookups(request.labels)}
+            ways = self._spellings[request.labels] = spellings(request.labels, found)
+        return compared(request, await self._said(question(body, ways)), ways, self.name)
+
     def _run(self, body: dict[str, Any]) -> bytes:
         if self._server is None:
             self._server = self._load()
+        ask = self._server.handle_chat_completions if "messages" in body else self._server.handle_completions
         try:
-            return json.dumps(self._server.handle_chat_completions(body)).encode()
+            return json.dumps(ask(body)).encode()
         except (ValueError, RuntimeError) as error:
             raise ModelError(f"{self.name}: llama.cpp refuses the request: {str(error)[:500]}") from error
 

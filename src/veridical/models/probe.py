@@ -9,7 +9,7 @@ from ..errors import FatalError, ModelError, VeridicalError
 from ..types import Struct
 from .base import ChatReply, ChatRequest, LanguageModel, Message
 from .retry import Retryable, Trouble
-from .wire import fewest_tokens
+from .wire import NoLabelLogits, fewest_tokens
 
 _ALTERNATIVES = 5
 _TOKENS = 16
@@ -82,6 +82,20 @@ async def gives_logprobs(model: LanguageModel) -> bool:
     except ModelError as error:
         raise FatalError(f"{model.name} did not answer the first question: {error}") from error
     return _alternatives(reply) > 1
+
+
+async def gives_logits(model: LanguageModel) -> bool:
+    """Whether the model compares labels by their logits (`ChatRequest.labels`).
+
+    Raises `FatalError` if it does not answer: a mode chosen by a passing fault would hold for a whole run.
+    """
+    try:
+        reply = await model.chat(_ask("Is water wet? Answer True or False.", labels=("True", "False")))
+    except NoLabelLogits:
+        return False
+    except ModelError as error:
+        raise FatalError(f"{model.name} did not answer the first question: {error}") from error
+    return reply.text in ("True", "False") and _alternatives(reply) > 1
 
 
 class _Findings:

@@ -63,6 +63,10 @@ class Unusable(ModelError):
         self.spent = spent
 
 
+class NoLabelLogits(ModelError):
+    """The request's `labels` cannot be compared by this backend, whatever they are."""
+
+
 class OutOfBudget(Unusable):
     """All of max_tokens went by without an answer; `reasoned` says whether reasoning used it up."""
 
@@ -77,7 +81,12 @@ _encoder = msgspec.json.Encoder()
 
 
 def encode(request: ChatRequest, model: str, dialect: Dialect) -> bytes:
-    """The request body. Texts go verbatim, a temperature of 0 goes as 0. Raises `ModelError` for lone surrogates."""
+    """The request body. Texts go verbatim, a temperature of 0 goes as 0.
+
+    Raises `ModelError` for lone surrogates, `NoLabelLogits` for labels: the API has no word for them.
+    """
+    if request.labels:
+        raise NoLabelLogits(f"{model}: this API gives no logits of labels; read log-probabilities or the text instead")
     body: dict[str, Any] = {
         "model": model,
         "messages": request.messages if dialect.system_role else _without_system(request),
