@@ -418,6 +418,13 @@ async def test_label_probabilities_are_averaged_and_the_vote_decides():
     assert all(request.top_logprobs for request in model.seen)
 
 
+async def test_labels_can_be_compared_by_their_logits():
+    model = Scripted(lambda request: probable(0.3 if "no" in last_block(request, "sample") else 0.8))
+    verdict = await judged(SelfCheck(model, mode="logits"), "yes", "yes", "no")
+    assert (verdict.label, verdict.probability) == (SUPPORTED, pytest.approx(19 / 30))
+    assert all(request.labels == ("True", "False") for request in model.seen)
+
+
 async def test_a_judge_without_log_probabilities_fails_and_is_never_read_as_text():
     failed = await judged(SelfCheck(Scripted("True"), mode="logprobs"), "yes")
     assert failed.error == "ModelError"
