@@ -12,6 +12,7 @@ import pytest
 from veridical.errors import FatalError, UsageError
 from veridical.models import embedded
 from veridical.models.embedded import MODELS, File, Packaged, fetch, home, listing, locate, remembered_sha256
+from veridical.models.factory import open_model
 
 WEIGHTS = b"GGUF" + bytes(range(256)) * 50
 MEMBER = "tiny_model/tiny.gguf"
@@ -219,6 +220,14 @@ def test_the_tables_sizes_add_up():
         if model.files:
             assert sum(file.size for file in model.files) == model.size
             assert model.sha256 in {file.sha256 for file in model.files}
+
+
+@pytest.mark.parametrize("spec", ["embedded/minilm", "llamacpp/minilm", "hf/minilm"])
+def test_an_encoder_is_no_judge(spec):
+    if spec.startswith("hf/"):
+        pytest.importorskip("transformers")
+    with pytest.raises(UsageError, match=f"{spec} encodes sentences"):
+        open_model(spec)
 
 
 def test_a_place_that_cannot_be_written(index, tmp_path):

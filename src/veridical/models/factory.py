@@ -91,7 +91,9 @@ def _local_file(spec: str) -> Path | None:
         return Path(os.path.expanduser(name))  # as it is where there is no such user  # noqa: PTH111
     if provider != "embedded" and not (provider == "llamacpp" and name in MODELS):
         return None
-    path = locate(packaged(name).name)
+    if packaged(name).kind != "chat":
+        raise UsageError(f"{spec} encodes sentences and cannot answer")
+    path = locate(name)
     if path is None:
         raise UsageError(f"{spec} has not been fetched yet: veridical models fetch {name}")
     return path

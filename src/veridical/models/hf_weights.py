@@ -44,6 +44,8 @@ def find(source: str) -> Weights:
     if importlib.util.find_spec("torch") is None or importlib.util.find_spec("transformers") is None:
         raise UsageError(_HINT)
     if source in MODELS:
+        if MODELS[source].kind != "chat":
+            raise UsageError(f"hf/{source} encodes sentences and cannot answer")
         path = locate(source)
         if path is None:
             raise UsageError(f"hf/{source} has not been fetched yet: veridical models fetch {source}")
