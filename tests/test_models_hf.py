@@ -178,6 +178,35 @@ async def test_texts_alone_and_in_a_batch_are_the_same(folder):
     await alone.close()
 
 
+@pytest.mark.parametrize("kind", ["GPT2", "Mistral", "OPT", "Bloom"])
+async def test_padding_does_not_matter_to_other_architectures(tmp_path, kind):
+    """Learned positions, a sliding window shorter than the padding, positions with an offset, no positions at all."""
+    import torch
+    import transformers
+
+    folder = tiny_llama.save(tmp_path / "m")
+    size = transformers.AutoTokenizer.from_pretrained(folder).vocab_size
+    shape = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "max_position_embeddings": 256}
+    shape |= {"vocab_size": size + 2, "eos_token_id": 0, "bos_token_id": None, "pad_token_id": None}
+    special = {
+        "Mistral": {"sliding_window": 8, "intermediate_size": 48, "num_key_value_heads": 2},
+        "OPT": {"ffn_dim": 48, "word_embed_proj_dim": 32},
+    }
+    config = getattr(transformers, f"{kind}Config")(**shape, **special.get(kind, {}))
+    torch.manual_seed(0)
+    transformers.AutoModelForCausalLM.from_config(config).save_pretrained(folder)
+    together, alone = HF(str(folder), window=256), HF(str(folder), window=256, max_batch=1)
+    requests = [ask(text, labels=TWO) for text in ("a", "the mill is in a town " * 9, "water is " * 4)]
+    requests += [ask(text, max_tokens=8, seed=2, temperature=1.0) for text in ("a", "the mill is in a town " * 9)]
+    batch = await asyncio.gather(*map(together.chat, requests))
+    for request, reply in zip(requests, batch, strict=True):
+        single = await alone.chat(request)
+        assert reply.text == single.text
+        assert not request.labels or true(reply) == pytest.approx(true(single), abs=1e-4)
+    await together.close()
+    await alone.close()
+
+
 async def test_batches_keep_their_bounds(folder):
     model = HF(str(folder), max_batch=3, max_batch_tokens=100)
     await model.chat(ask("a", labels=TWO))
