@@ -29,6 +29,7 @@ LAYERS = [
     "ensemble",
     "cascade",
     "pipeline",
+    "parts",
     "methods",
     "inputs folder export",
     "benchmarks",

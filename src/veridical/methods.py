@@ -1,119 +1,186 @@
-"""The recipes by name: each a choice of parts, about ten lines.
+"""The recipes by name: each chooses how evidence is gathered and how facts are judged, in about ten lines.
 
-| name       | decomposer       | evidence         | judge |
-|------------|------------------|------------------|-------|
-| embedded   | clauses, no LLM  | the topic's page | features, no LLM |
-| factscore  | few-shot LLM     | the topic's page | LLM, True or False given passages (FActScore, retrieve→LM) |
-| no-context | few-shot LLM     | none             | LLM, True or False from memory (FActScore) |
+| name       | decomposer      | evidence         | judge                                                           |
+|------------|-----------------|------------------|-----------------------------------------------------------------|
+| embedded   | clauses, no LLM | the topic's page | features, no LLM                                                |
+| factscore  | few-shot LLM    | the topic's page | LLM: True or False by the passages (FActScore, retrieve→LM)     |
+| no-context | few-shot LLM    | none             | LLM: True or False from memory (FActScore)                      |
+| self-check | few-shot LLM    | other answers    | LLM: do they say so too? (FActScore, SelfCheckGPT)              |
+| qa         | few-shot LLM    | the topic's page | LLM answers a question made of the fact (FActScore, appendix B) |
+| np         | clauses, no LLM | the topic's page | masked LM: nonparametric probability (FActScore)                |
+| cascade    | of either judge | the topic's page | a cheap judge where it is sure, a costly one elsewhere          |
+
+Names joined with "+" are an ensemble: "factscore+np" is FActScore's retrieve→LM + NP.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
+from typing import NamedTuple
 
-from .decompose import Decomposer, GivenFacts, LLMDecomposer
+from .cascade import Cascade
+from .ensemble import Ensemble, Member
 from .errors import UsageError
-from .gather import Gatherer, NoEvidence, Reference, Retrieve
-from .knowledge.base import Searcher
-from .models.base import LanguageModel
+from .gather import Gatherer, NoEvidence
 from .models.embedded import MODELS
+from .nonparametric import NPVerifier
+from .parts import Parts, Reading
 from .pipeline import Method
-from .text.abstention import Abstention, Standard
+from .questions import QAVerifier
+from .selfcheck import Samples, SelfCheck
 from .verify import NoContextVerifier, RetrieveVerifier, Verifier
 
-Reading = Literal["logprobs", "text"]
+
+class Estimator(NamedTuple):
+    """How the truth of a fact is estimated."""
+
+    gatherer: Gatherer
+    verifier: Verifier
+    llm: bool = True
+    """A language model judges."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Parts:
-    """What a user brings: models, knowledge and settings; a recipe takes what it needs."""
-
-    judge: LanguageModel | None = None
-    decomposer: LanguageModel | None = None
-    """None: the judge for LLM recipes, the clause splitter for the embedded one."""
-    embedded_decomposer: bool = False
-    """Use the clause splitter in an LLM recipe."""
-    given_facts: bool = False
-    searcher: Searcher | None = None
-    """None: each generation's own `reference`."""
-    k: int = 5
-    reading: Reading = "text"
-    choices: str = "two"
-    """"two": supported or not; "three": contradicted told from not enough evidence (read from text)."""
-    demonstrations: str = "biographies"
-    shape: str = "list"
-    """What an LLM decomposer writes: "list" or "json"."""
-    abstention: Abstention = Standard()
-    published_sentences: bool = False
-    """FActScore's own sentence ends, for comparison with its files."""
-
-
-def embedded(parts: Parts) -> Method:
+def embedded(parts: Parts) -> Estimator:
     """Offline: clauses, the topic's page, a light judge fitted on public data. Weak; says so."""
-    if parts.judge is not None or parts.choices != "two":
-        raise UsageError("method embedded has a judge of its own: --judge and --choices are for factscore, no-context")
     from .verifiers.embedded import EmbeddedJudge
 
-    return Method(
-        name="embedded",
-        decomposer=_decomposer(parts, by_default_embedded=True),
-        gatherer=_gatherer(parts),
-        verifier=EmbeddedJudge(),
-        abstention=parts.abstention,
-        published_sentences=parts.published_sentences,
-    )
+    return Estimator(parts.gathers(), EmbeddedJudge(), llm=False)
 
 
-def factscore(parts: Parts) -> Method:
+def factscore(parts: Parts) -> Estimator:
     """FActScore with retrieve→LM (section 4.1)."""
-    judge = _judge(parts, "factscore")
-    return Method(
-        name="factscore",
-        decomposer=_decomposer(parts),
-        gatherer=_gatherer(parts),
-        verifier=RetrieveVerifier(
-            model=judge,
-            mode=parts.reading,
-            choices=parts.choices,
-            published_sentences=parts.published_sentences,
-        ),
-        abstention=parts.abstention,
+    judge = parts.asked("factscore")
+    if parts.published:
+        return Estimator(parts.gathers(), parts.published.verifier(judge, parts.reading))
+    verifier = RetrieveVerifier(
+        model=judge,
+        mode=parts.reading,
+        choices=parts.choices,
         published_sentences=parts.published_sentences,
+        order=parts.order,
+        facts_per_call=parts.facts_per_call,
     )
+    return Estimator(parts.gathers(), verifier)
 
 
-def no_context(parts: Parts) -> Method:
+def no_context(parts: Parts) -> Estimator:
     """FActScore's no-context LM: the judge answers from memory."""
-    judge = _judge(parts, "no-context")
-    return Method(
-        name="no-context",
-        decomposer=_decomposer(parts),
-        gatherer=NoEvidence(),
-        verifier=NoContextVerifier(
+    judge = parts.asked("no-context")
+    if parts.published:
+        return Estimator(NoEvidence(), parts.published.no_context(judge, parts.reading))
+    verifier = NoContextVerifier(
+        model=judge,
+        mode=parts.reading,
+        choices=parts.choices,
+        published_sentences=parts.published_sentences,
+    )
+    return Estimator(NoEvidence(), verifier)
+
+
+def self_check(parts: Parts) -> Estimator:
+    """FActScore's self-check LM: do other answers of the same model say so? Needs no knowledge source."""
+    judge = parts.asked("self-check")
+    return Estimator(
+        Samples(model=parts.subject, n=parts.samples),
+        SelfCheck(
             model=judge,
             mode=parts.reading,
-            choices=parts.choices,
+            order=parts.order,
+            facts_per_call=parts.facts_per_call,
             published_sentences=parts.published_sentences,
         ),
-        abstention=parts.abstention,
-        published_sentences=parts.published_sentences,
     )
 
 
-METHODS: dict[str, Callable[[Parts], Method]] = {
+def questions(parts: Parts) -> Estimator:
+    """FActScore's QA prompting: a question is made of each fact, answered from the passages, and compared."""
+    verifier = QAVerifier(
+        model=parts.asked("qa"),
+        mode=parts.reading,
+        choices=parts.choices,
+        published_sentences=parts.published_sentences,
+        order=parts.order,
+    )
+    return Estimator(parts.gathers(), verifier)
+
+
+def np(parts: Parts) -> Estimator:
+    """FActScore's nonparametric probability: a masked language model finds each word of the fact in the passages."""
+    if parts.encoder is None:
+        raise UsageError("method np needs a masked language model: --np-model")
+    verifier = NPVerifier(encoder=parts.encoder, threshold=parts.np_threshold, k=parts.np_k)
+    return Estimator(parts.gathers(parts.np_k, bm25=True), verifier, llm=False)
+
+
+def cascade(parts: Parts) -> Estimator:
+    """A cheap judge where it is sure, a costly one for the rest; says how many calls that saves."""
+    cheap, costly = _estimator(parts.cheap, parts), _estimator(parts.costly, parts)
+    gatherer, (first, second) = _shared([cheap, costly])
+    verifier = Cascade(
+        cheap=first,
+        costly=second,
+        confidence=parts.confidence,
+        calibration=parts.calibration,
+        audit=parts.audit,
+        seed=parts.seed,
+    )
+    return Estimator(gatherer, verifier, llm=cheap.llm or costly.llm)
+
+
+METHODS: dict[str, Callable[[Parts], Estimator]] = {
     "embedded": embedded,
     "factscore": factscore,
     "no-context": no_context,
+    "self-check": self_check,
+    "qa": questions,
+    "np": np,
+    "cascade": cascade,
 }
+FREE = frozenset({"embedded", "np"})
+"""Judges that are no language models that generate: they cost no calls."""
+WITHOUT_KNOWLEDGE = frozenset({"no-context", "self-check"})
 
 
 def method(name: str, parts: Parts) -> Method:
-    """The recipe of that name, filled with these parts. Raises UsageError for an unknown name or a missing part."""
+    """The recipe of that name, filled with these parts; several names joined with "+" are an ensemble by `parts.rule`.
+
+    Raises UsageError for an unknown name or a missing part.
+    """
+    names = name.split("+")
+    estimators = [_estimator(one, parts) for one in names]
+    if not any(one.llm for one in estimators) and (parts.judge is not None or parts.choices != "two"):
+        raise UsageError(f"method {name} asks no language model: --judge and --choices are for others")
+    gatherer, verifier = estimators[0].gatherer, estimators[0].verifier
+    if len(estimators) > 1:
+        gatherer, members = _shared(estimators)
+        verifier = Ensemble(members=members, rule=parts.rule)
+    published = parts.published
+    return Method(
+        name=name,
+        decomposer=parts.decomposes(with_llm=any(one.llm for one in estimators)),
+        gatherer=gatherer,
+        verifier=verifier,
+        abstention=parts.abstains(),
+        published_sentences=published.published_sentences if published else parts.published_sentences,
+        zero_facts_abstain=bool(published and published.zero_facts_abstain),
+    )
+
+
+def _estimator(name: str, parts: Parts) -> Estimator:
     if name not in METHODS:
-        raise UsageError(f"no method {name!r}; there are {', '.join(METHODS)}")
+        raise UsageError(f"no method {name!r}; there are {', '.join(METHODS)}, and ensembles such as factscore+np")
     return METHODS[name](parts)
+
+
+def _shared(estimators: list[Estimator]) -> tuple[Gatherer, tuple[Verifier, ...]]:
+    """The first gatherer that looks anything up serves all who want the same; the others gather for themselves."""
+    gatherers = [one.gatherer for one in estimators]
+    shared = next((one for one in gatherers if not isinstance(one, NoEvidence)), gatherers[0])
+    members = [
+        Member(one.verifier, None if one.gatherer == shared or isinstance(one.gatherer, NoEvidence) else one.gatherer)
+        for one in estimators
+    ]
+    return shared, tuple(members)
 
 
 def warning(made: Method) -> str | None:
@@ -125,25 +192,4 @@ def warning(made: Method) -> str | None:
     return packaged.note if packaged else None
 
 
-def _judge(parts: Parts, name: str) -> LanguageModel:
-    if parts.judge is None:
-        raise UsageError(f"method {name} needs a judge: --judge provider/model")
-    return parts.judge
-
-
-def _decomposer(parts: Parts, *, by_default_embedded: bool = False) -> Decomposer:
-    if parts.given_facts:
-        return GivenFacts()
-    model = parts.decomposer or (None if by_default_embedded or parts.embedded_decomposer else parts.judge)
-    if model is None:
-        from .clauses import ClauseDecomposer
-
-        return ClauseDecomposer()
-    return LLMDecomposer(model=model, demonstrations=parts.demonstrations, shape=parts.shape)
-
-
-def _gatherer(parts: Parts) -> Gatherer:
-    return Retrieve(searcher=parts.searcher, k=parts.k) if parts.searcher else Reference(k=parts.k)
-
-
-__all__ = ["METHODS", "Method", "Parts", "Verifier", "embedded", "factscore", "method", "no_context", "warning"]
+__all__ = ["METHODS", "Estimator", "Method", "Parts", "Reading", "Verifier", "method", "warning"]

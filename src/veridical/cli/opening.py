@@ -8,14 +8,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ..calibration import Calibration
 from ..errors import UsageError
-from ..estimate import Named
-from ..methods import Method, Parts, method
+from ..estimate import Named, NamedEncoder
+from ..knowledge.ranking import Dense, Hybrid, Ranker
+from ..methods import Method, method
 from ..models.base import LanguageModel
 from ..models.cache import CallStore
+from ..models.encoders import open_encoder
 from ..models.factory import open_model
 from ..models.metered import Budget
-from ..models.probe import adaptations, gives_logprobs
+from ..models.probe import adaptations, gives_logits, gives_logprobs
+from ..models.token_encoder import TokenEncoder, open_token_encoder
+from ..parts import Parts, Reading
+from ..published import Published, checked
 from ..text.abstention import rule
 from . import show
 from .setup import EMBEDDED, Setup
@@ -44,29 +50,62 @@ async def opened(
 
     async with AsyncExitStack() as stack:
         judge, decomposer = await model(setup.judge), await model(setup.decomposer)
+        subject = await model(setup.subject)
         searcher = _searcher(setup.knowledge)
         if searcher:
             stack.callback(searcher.close)
         stack.push_async_callback(_drained, budget, store)  # runs first, while the models are open
-        three = setup.choices == "three"
+        published = Published(defects=checked(setup.defect or ()), k=setup.k) if setup.compat else None
         parts = Parts(
             judge=judge,
             decomposer=decomposer,
             embedded_decomposer=setup.decomposer == EMBEDDED,
             given_facts=setup.facts != "extracted",
             searcher=searcher,
+            ranker=None if dry else _ranker(setup),
             k=setup.k,
             choices=setup.choices,
+            order=setup.order,
+            facts_per_call=setup.facts_per_call,
             demonstrations=setup.demonstrations,
             shape=setup.shape,
-            abstention=rule(setup.abstain),
+            abstention=rule(setup.abstain) if setup.abstain else None,
             published_sentences=setup.sentences == "published",
+            published=published,
+            encoder=_encoder(setup, dry=dry),
+            np_threshold=setup.np_threshold,
+            subject=subject,
+            samples=setup.samples,
+            rule=setup.combine,
+            cheap=setup.cheap,
+            costly=setup.costly,
+            confidence=setup.confidence,
+            calibration=Calibration.load(setup.calibration) if setup.calibration else None,
+            audit=setup.audit,
         )
         method(setup.recipe, parts)  # says what is missing before a judge is asked anything
-        yield method(setup.recipe, replace(parts, reading=await _reading("text" if three else setup.read, judge)))
+        yield method(setup.recipe, replace(parts, reading=await _reading(_wanted(setup), judge)))
         for name, opened_model in models.items():
             for words in adaptations(opened_model):
                 show.err().print(f"note: {name}: {words}", markup=False)
+
+
+def _wanted(setup: Setup) -> str:
+    """What is asked for in the text cannot be read from the probability of one word."""
+    return "text" if setup.choices == "three" or setup.facts_per_call > 1 else setup.read
+
+
+def _ranker(setup: Setup) -> Ranker | None:
+    if setup.retrieval == "bm25":
+        return None
+    encoder = open_encoder(setup.encoder)
+    return Dense(encoder) if setup.retrieval == "dense" else Hybrid(encoder)
+
+
+def _encoder(setup: Setup, *, dry: bool) -> TokenEncoder | None:
+    if "np" not in setup.names:
+        return None
+    return NamedEncoder(setup.np_model) if dry else open_token_encoder(setup.np_model)
 
 
 async def _drained(budget: Budget, store: CallStore | None) -> None:
@@ -76,10 +115,16 @@ async def _drained(budget: Budget, store: CallStore | None) -> None:
         await store.drain(GRACE)
 
 
-async def _reading(wanted: str, judge: LanguageModel | None) -> Any:
-    """How all verdicts of the run are read, "logprobs" or "text": no score mixes the two."""
+async def _reading(wanted: str, judge: LanguageModel | None) -> Reading:
+    """How all verdicts of the run are read: no score mixes two ways."""
     if judge is None or wanted == "text":
         return "text"
+    if wanted in ("auto", "logits") and await gives_logits(judge):
+        return "logits"
+    if wanted == "logits":
+        raise UsageError(
+            f"{judge.name} gives no logits; models on hf/ and llamacpp/ do: --read logprobs or --read text"
+        )
     given = await gives_logprobs(judge)
     if wanted == "logprobs" and not given:
         raise UsageError(f"{judge.name} gives no log-probabilities of True and False: --read text or --read auto")

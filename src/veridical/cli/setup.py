@@ -10,15 +10,20 @@ import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from ..ensemble import RULES
 from ..errors import UsageError
-from ..methods import METHODS
+from ..methods import METHODS, WITHOUT_KNOWLEDGE
+from ..nonparametric import THRESHOLD
+from ..published import DEFECTS, checked
 from ..text.abstention import rule
 
 EMBEDDED = "embedded"
+ENCODER = "embedded/minilm"
 
 
 def _option(*names: str, help: str, **more: Any) -> Any:
@@ -31,7 +36,10 @@ class Setup:
 
     method: Annotated[
         str | None,
-        _option("--method", help=f"{', '.join(METHODS)} (default: embedded, or factscore with --judge)."),
+        _option(
+            "--method",
+            help=f"{', '.join(METHODS)}, or several joined with + (default: embedded, or factscore with --judge).",
+        ),
     ] = None
     judge: Annotated[str | None, _option("--judge", help="Model that judges: provider/name.")] = None
     decomposer: Annotated[
@@ -48,13 +56,14 @@ class Setup:
             "--facts", help="extracted; given: those in the input; given-model: a model's facts in FActScore files."
         ),
     ] = "extracted"
-    abstain: Annotated[str, _option("--abstain", help="Abstention rule: standard, generic, perplexity, never.")] = (
-        "standard"
-    )
+    abstain: Annotated[
+        str | None,
+        _option("--abstain", help="standard (the default), generic (the default with --compat), perplexity, never."),
+    ] = None
     k: Annotated[int, _option("-k", min=1, help="Passages a judge sees for each fact.")] = 5
     concurrency: Annotated[int, _option("--concurrency", min=1, help="Most model calls at once.")] = 16
     read: Annotated[
-        str, _option("--read", help="How verdicts are read: logprobs, text, or auto (asks the judge once).")
+        str, _option("--read", help="How verdicts are read: logits, logprobs, text, or auto (asks the judge once).")
     ] = "auto"
     demonstrations: Annotated[
         str, _option("--demonstrations", help="Examples for the LLM decomposer: biographies or general.")
@@ -70,23 +79,101 @@ class Setup:
         str,
         _option("--sentences", help="Sentence ends: standard, or published (those of FActScore's own splitter)."),
     ] = "standard"
+    retrieval: Annotated[
+        str, _option("--retrieval", help="How passages are ranked: bm25, dense (by an encoder), hybrid (both).")
+    ] = "bm25"
+    encoder: Annotated[
+        str, _option("--encoder", help="Sentence encoder of dense and hybrid: embedded/minilm, or hf/NAME-OR-FOLDER.")
+    ] = ENCODER
+    order: Annotated[str, _option("--order", help="Where a judge sees the best passage: best_last or best_first.")] = (
+        "best_last"
+    )
+    facts_per_call: Annotated[
+        int, _option("--facts-per-call", min=1, help="Facts that share a call of the judge (read from text).")
+    ] = 1
+    compat: Annotated[
+        str | None, _option("--compat", help="factscore: prompts, passages and rules as the released code has them.")
+    ] = None
+    defect: Annotated[
+        list[str] | None,
+        _option("--defect", help=f"A mistake of the released code to repeat, with --compat: {', '.join(DEFECTS)}."),
+    ] = None
+    combine: Annotated[str, _option("--combine", help=f"Rule of a + method: {', '.join(RULES)}.")] = "all"
+    np_model: Annotated[
+        str, _option("--np-model", help="Masked language model of np: embedded/minilm, or hf/NAME-OR-FOLDER.")
+    ] = ENCODER
+    np_threshold: Annotated[
+        float, _option("--np-threshold", min=0, max=1, help="np: supported above this probability.")
+    ] = THRESHOLD
+    subject: Annotated[
+        str | None, _option("--subject", help="self-check: the model under test, to draw samples that the input lacks.")
+    ] = None
+    samples: Annotated[int, _option("--samples", min=1, help="self-check: other answers to compare with.")] = 5
+    cheap: Annotated[str, _option("--cheap", help="cascade: the method that is asked first.")] = EMBEDDED
+    costly: Annotated[str, _option("--costly", help="cascade: the method for what the cheap one is not sure of.")] = (
+        "factscore"
+    )
+    confidence: Annotated[
+        float, _option("--confidence", min=0.5, max=1, help="cascade: how sure the cheap judge must be.")
+    ] = 0.9
+    calibration: Annotated[
+        Path | None, _option("--calibration", help="cascade: file with the calibration of the cheap judge.")
+    ] = None
+    audit: Annotated[
+        float,
+        _option("--audit", min=0, max=1, help="cascade: share of the cheap answers that the costly judge checks."),
+    ] = 0.05
 
     def __post_init__(self) -> None:
         _one_of("--sentences", self.sentences, ("standard", "published"))
         _one_of("--facts", self.facts, ("extracted", "given", "given-model"))
-        _one_of("--read", self.read, ("auto", "logprobs", "text"))
+        _one_of("--read", self.read, ("auto", "logits", "logprobs", "text"))
         _one_of("--demonstrations", self.demonstrations, ("biographies", "general"))
         _one_of("--choices", self.choices, ("two", "three"))
         _one_of("--shape", self.shape, ("list", "json"))
-        rule(self.abstain)
-        if self.read == "logprobs" and not self.judge:
-            raise UsageError("--read logprobs is for a --judge")
-        if self.choices == "three" and self.read == "logprobs":
-            raise UsageError("--choices three is read from the text: --read text")
+        _one_of("--retrieval", self.retrieval, ("bm25", "dense", "hybrid"))
+        _one_of("--order", self.order, ("best_last", "best_first"))
+        _one_of("--combine", self.combine, RULES)
+        if self.compat is not None:
+            _one_of("--compat", self.compat, ("factscore",))
+        checked(self.defect or ())
+        rule(self.abstain or "standard")
+        self._together()
+
+    def _together(self) -> None:
+        """Refuse options that exclude each other or that nothing would obey."""
+        by_probability = self.read in ("logits", "logprobs")
+        if by_probability and not self.judge:
+            raise UsageError(f"--read {self.read} is for a --judge")
+        if by_probability and (self.choices == "three" or self.facts_per_call > 1):
+            raise UsageError("--choices three and --facts-per-call are read from the text: --read text")
+        if self.defect and not self.compat:
+            raise UsageError("--defect repeats a mistake of the released code: it goes with --compat factscore")
+        if self.compat and (self.choices == "three" or self.facts_per_call > 1 or self.order != "best_last"):
+            raise UsageError("--compat factscore fixes --choices, --facts-per-call and --order")
+        names = self.names
+        for option, given, method in (
+            ("--combine", self.combine != "all", "+"),
+            ("--np-model", self.np_model != ENCODER, "np"),
+            ("--subject", self.subject, "self-check"),
+            ("--calibration", self.calibration, "cascade"),
+        ):
+            if given and not (len(self.recipe.split("+")) > 1 if method == "+" else method in names):
+                raise UsageError(f"{option} is for a method with {method}, not for {self.recipe}")
 
     @property
     def recipe(self) -> str:
-        return self.method or ("factscore" if self.judge else EMBEDDED)
+        return self.method or ("factscore" if self.judge or self.compat else EMBEDDED)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Every method that takes part."""
+        parts = set(self.recipe.split("+"))
+        return frozenset(parts | ({self.cheap, self.costly} if "cascade" in parts else set()))
+
+    @property
+    def needs_knowledge(self) -> bool:
+        return not self.names - {"cascade"} <= WITHOUT_KNOWLEDGE
 
 
 def _one_of(option: str, value: str, allowed: tuple[str, ...]) -> None:

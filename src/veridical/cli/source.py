@@ -20,10 +20,11 @@ class Source:
         self.path, self.on_error, self.size, self.seed = path, on_error, size, seed
         self.facts = "model" if facts == "given-model" else "human"
         checked = self._open()
-        self.total = self.references = self.given = 0
+        self.total = self.references = self.given = self.samples = 0
         for generation in checked:
             self.total += 1
             self.references += generation.reference is not None
+            self.samples += bool(generation.samples)
             self.given += generation.facts is not None or bool(generation.abstained)
         self.format, self.fields, self.skipped = checked.format, checked.fields, list(checked.skipped)
         if not self.total:
@@ -53,7 +54,9 @@ def check_evidence(source: Source, setup: Setup) -> None:
     """What would leave everything unscored is said before the run."""
     if setup.facts != "extracted" and not source.given:
         raise UsageError(f"--facts {setup.facts}: no input has facts")
-    if setup.recipe == "no-context":
+    if "self-check" in setup.names and not (setup.subject or source.samples):
+        raise UsageError("self-check compares with other answers: give samples with the input, or --subject MODEL")
+    if not setup.needs_knowledge:
         return
     if not setup.knowledge and not source.references:
         raise UsageError("nothing to judge against: give --knowledge KB, or a reference with each input")
