@@ -108,6 +108,7 @@ def test_an_address_with_a_model(tmp_path):
         ("ollama/llama", (0.0, 0.0)),
         ("llamacpp/file@01234567", (0.0, 0.0)),
         ("embedded/smollm2", (0.0, 0.0)),
+        ("hf/org/name", (0.0, 0.0)),
         ("127.0.0.1/judge", (0.0, 0.0)),
         ("llm.example.org/judge", None),
     ],

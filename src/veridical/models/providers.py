@@ -117,7 +117,7 @@ def price_of(name: str, environ: Mapping[str, str] = os.environ) -> Price | None
         except UsageError:
             return None
     provider, _, model = name.partition("/")
-    if provider in ("llamacpp", "embedded") or (model and _local(provider.rsplit(":", 1)[0])):
+    if provider in ("llamacpp", "embedded", "hf") or (model and _local(provider.rsplit(":", 1)[0])):
         return Price(prompt=0.0, completion=0.0)
     known = providers(environ).get(provider)
     return _price(_dialect(known, model, environ)) if known and model else None
