@@ -227,6 +227,29 @@ def test_a_sentencepiece_vocabulary(tmp_path):
     assert gguf_tokens.ends(file) == {2}
 
 
+async def test_tokens_of_replies_keep_their_leading_space(tmp_path):
+    """So that the log-probabilities' tokens are the text, and "True" is found in them as a word."""
+    model = HF(str(sentencepiece(tmp_path / "m.gguf")))
+    await model.chat(ask("the", labels=TWO))
+    engine = model._engine
+    ids = engine.tokenizer.get_vocab()
+    script = iter([ids["▁the"], ids["▁True"], ids["▁"], ids["F"], ids["alse"], ids["</s>"]])
+
+    class Output(dict):
+        __getattr__ = dict.__getitem__
+
+    def forward(inputs):
+        logits = torch.zeros(1, 1, len(ids))
+        logits[0, 0, next(script)] = 9.0
+        return Output(logits=logits, cache=None, past_key_values=None)
+
+    engine._forward = forward
+    reply = await model.chat(ask("q", max_tokens=9, top_logprobs=2))
+    assert reply.text == "the True False"
+    assert [token.token for token in reply.logprobs] == [" the", " True", " ", "F", "alse"]
+    await model.close()
+
+
 @pytest.mark.slow
 async def test_a_sentencepiece_model_in_torch_and_in_llamacpp(tmp_path):
     for text in ("the True is", "a False: é  is it", "True"):
