@@ -25,7 +25,7 @@ _HOME = {
     "JudgedFact": "types",
     "Label": "types",
     "Method": "pipeline",
-    "Parts": "methods",
+    "Parts": "parts",
     "Passage": "types",
     "Report": "types",
     "RunFolder": "folder",
@@ -46,10 +46,11 @@ if TYPE_CHECKING:
     from .folder import RunFolder
     from .inputs import read
     from .knowledge.store import Store
-    from .methods import Parts, method
+    from .methods import method
     from .metrics import parse
     from .models.cache import CallStore
     from .models.factory import open_model
+    from .parts import Parts
     from .pipeline import Method, evaluate, evaluate_sync
     from .scores import score
     from .types import (

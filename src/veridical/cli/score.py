@@ -9,6 +9,7 @@ from typing import Annotated
 import msgspec
 import typer
 
+from ..cascade import Cascade, CascadeSummary, summarise
 from ..errors import UsageError
 from ..export import arrow, write_parquet
 from ..folder import RunFolder, RunInfo
@@ -146,6 +147,8 @@ def _print(
     if as_json:
         unscored = [{"id": id_, "reason": reason} for id_, reason in left]
         result = {"scores": results, "unscored": unscored, "run": str(folder.path), "spent": budget.spent}
+        if saving := _cascade(folder, made):
+            result["cascade"] = saving
         typer.echo(msgspec.json.encode(result).decode())
         return
     out = show.out()
@@ -164,6 +167,9 @@ def _print(
         out.print(
             f"caution: {foreign} sentences are not English; the embedded parts were made for English", markup=False
         )
+    if saving := _cascade(folder, made):
+        for line in saving.lines():
+            out.print(line, markup=False)
     if source.skipped:
         first = show.printable(str(source.skipped[0]))
         out.print(f"skipped input lines: {len(source.skipped)}; first: {first}", markup=False)
@@ -173,6 +179,12 @@ def _print(
         out.print(f"spent ${budget.spent:.4f} on {budget.calls} calls", markup=False)
     out.print(f"signature: {made.signature}", markup=False, style="dim")
     out.print(f"every fact: {folder.reports_path}", markup=False)
+
+
+def _cascade(folder: RunFolder, made: Method) -> CascadeSummary | None:
+    """What a cascade saved, if it is one and judged anything."""
+    judged = any(fact.verdict for report in folder.reports() for fact in report.facts)
+    return summarise(folder.reports()) if isinstance(made.verifier, Cascade) and judged else None
 
 
 def _foreign(folder: RunFolder) -> int:
