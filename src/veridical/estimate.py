@@ -114,6 +114,7 @@ def _facts(prompt: str) -> str:
     return "\n".join(f"- {' '.join(words[start : start + 8])} ({n})" for n, start in enumerate(starts))
 
 
+_NUMBERED = re.compile(r"<statement-(\d+)-[0-9a-f]+>")
 _STATEMENT = re.compile(r"<statement-[^>]*>(.*?)</statement-", re.DOTALL)
 
 
@@ -123,6 +124,8 @@ def _answer(request: ChatRequest) -> str:
     if '"Question:"' in asked:
         words = " ".join(_STATEMENT.findall(asked)[-1:]).split()
         return f"Question: What is it?\nAnswer: {max(words, key=len, default='it')}"
+    if numbers := _NUMBERED.findall(asked):
+        return "\n".join(f"{number}: True" for number in dict.fromkeys(numbers))
     return "Answer: something else" if '"Answer:"' in asked else "True"
 
 
@@ -134,6 +137,9 @@ def _dry(method: Method) -> tuple[Method, list[DryRun]]:
         if hasattr(part, "chat"):
             made.append(DryRun(part, splits=splits))
             return made[-1]
+        if isinstance(part, tuple):
+            inner = tuple(emptied(one, splits=splits) for one in part)
+            return inner if any(new is not old for new, old in zip(inner, part, strict=True)) else part
         if not dataclasses.is_dataclass(part) or isinstance(part, type):
             return part
         changes = {}

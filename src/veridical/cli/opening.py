@@ -76,15 +76,17 @@ async def opened(
             np_threshold=setup.np_threshold,
             subject=subject,
             samples=setup.samples,
-            rule=setup.combine,
+            rule="majority" if dry and setup.combine == "mean" else setup.combine,  # the same calls
             cheap=setup.cheap,
             costly=setup.costly,
             confidence=setup.confidence,
             calibration=Calibration.load(setup.calibration) if setup.calibration else None,
             audit=setup.audit,
         )
-        method(setup.recipe, parts)  # says what is missing before a judge is asked anything
-        yield method(setup.recipe, replace(parts, reading=await _reading(_wanted(setup), judge)))
+        wanted = _wanted(setup)
+        hoped: Reading = "text" if dry or judge is None or wanted == "text" else "logprobs"
+        method(setup.recipe, replace(parts, reading=hoped))  # says what is missing before a judge is asked anything
+        yield method(setup.recipe, replace(parts, reading=await _reading(wanted, judge)))
         for name, opened_model in models.items():
             for words in adaptations(opened_model):
                 show.err().print(f"note: {name}: {words}", markup=False)

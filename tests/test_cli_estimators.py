@@ -1,0 +1,162 @@
+"""Estimators on the command line: the options that choose them, what they print, and what is refused."""
+
+import json
+
+import pytest
+
+from masked_models import tiny
+from replying import reply
+from test_cli import Served, items
+from tiny_encoder import tiny_encoder
+from veridical import cli
+
+
+def score(path, out, server, *more):
+    judge = ["--judge", f"{server.url}#m", "--read", "text"] if server else []
+    return cli.run(["score", str(path), "--out", str(out), "--json", *judge, *more])
+
+
+def verdicts(out):
+    lines = (out / "reports.jsonl").read_text(encoding="utf-8").splitlines()
+    return [fact["verdict"] for line in lines for fact in json.loads(line)["facts"]]
+
+
+def fields(out):
+    return json.loads((out / "run.json").read_text(encoding="utf-8"))["fields"]
+
+
+def test_the_paper_s_ensemble_end_to_end(tmp_path, capsys):
+    folder = tiny("roberta", tmp_path / "model")
+    path, out = items(tmp_path / "items.jsonl", 3), tmp_path / "run"
+    with Served(reply) as server:
+        more = ["--method", "factscore+np", "--np-model", f"hf/{folder}", "--np-threshold", "0.01"]
+        assert score(path, out, server, *more) == 0
+    found = verdicts(out)
+    assert {verdict["mode"] for verdict in found} == {"votes"}
+    assert all(len(verdict["votes"]) == 2 for verdict in found)
+    for verdict in found:  # np is asked only where the language model said supported
+        lm, np = verdict["votes"]
+        assert ("label" in np) == (lm["label"] == "supported")
+    assert fields(out)["verifier.rule"] == "all"
+    assert "0.01" in json.dumps(fields(out))
+
+
+def test_a_cascade_says_what_it_saved_and_what_it_kept(tmp_path, capsys):
+    path, out = items(tmp_path / "items.jsonl", 6), tmp_path / "run"
+    with Served(reply) as server:
+        more = ["--method", "cascade", "--confidence", "0.6", "--audit", "1"]
+        assert score(path, out, server, *more) == 0
+        saving = json.loads(capsys.readouterr().out)["cascade"]
+        assert saving["cheap"] + saving["costly"] == saving["facts"] == len(verdicts(out))
+        assert saving["audited"] == saving["cheap"] > 0
+        assert 0 <= saving["agreement"] <= 1
+        judge = ["--judge", f"{server.url}#m", "--read", "text", *more]
+        assert cli.run(["score", str(path), "--out", str(out), *judge]) == 0
+    assert "answered by embedded/features-1" in capsys.readouterr().out
+
+
+def test_self_check_needs_samples_or_the_model_under_test(tmp_path, capsys):
+    path = tmp_path / "items.jsonl"
+    row = {"id": "1", "text": "The mill opened in 1890.", "prompt": "When did the mill open?"}
+    path.write_text(json.dumps(row) + "\n", encoding="utf-8")
+
+    def handler(request):
+        if b"split sentences" in request.body:
+            return "- The mill opened in 1890."
+        return "True" if b"True or False" in request.body else "It opened in 1890."
+
+    with Served(handler) as server:
+        assert score(path, tmp_path / "a", server, "--method", "self-check") == 2
+        assert "give samples with the input, or --subject MODEL" in capsys.readouterr().err
+        subject = ["--subject", f"{server.url}#subject", "--samples", "3"]
+        assert score(path, tmp_path / "b", server, "--method", "self-check", *subject) == 0
+    [verdict] = verdicts(tmp_path / "b")
+    assert verdict["label"] == "supported"
+    assert [vote["judge"] for vote in verdict["votes"]] == ["sample/1", "sample/2", "sample/3"]
+
+
+def test_the_released_pipeline_and_its_defect_by_name(tmp_path, capsys):
+    path = items(tmp_path / "items.jsonl", 2)
+
+    def handler(request):
+        return "- The mill opened." if b"split sentences" in request.body else "I'm unsure."
+
+    with Served(handler) as server:
+        assert score(path, tmp_path / "a", server, "--compat", "factscore") == 1  # unreadable: unscored
+        assert any("Input: The mill opened. True or False?" in body for body in map(str, server.bodies))
+        defect = ["--compat", "factscore", "--defect", "answers"]
+        assert score(path, tmp_path / "b", server, *defect) == 0
+    assert {verdict["label"] for verdict in verdicts(tmp_path / "b")} == {"supported"}
+    assert fields(tmp_path / "b")["verifier.defects"] == '["answers"]'
+    assert fields(tmp_path / "b")["published_sentences"] is True
+
+
+@pytest.mark.parametrize("retrieval", ["dense", "hybrid"])
+def test_retrieval_by_an_encoder_of_one_s_own(retrieval, tmp_path, capsys):
+    folder = tiny_encoder(tmp_path / "encoder")
+    path, out = items(tmp_path / "items.jsonl", 2), tmp_path / "run"
+    assert score(path, out, None, "--retrieval", retrieval, "--encoder", f"hf/{folder}") == 0
+    signature = json.loads((out / "run.json").read_text(encoding="utf-8"))["signature"]
+    assert retrieval in signature
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--defect", "answers"], "--compat factscore"),
+        (["--compat", "safe"], "must be one of factscore"),
+        (["--compat", "factscore", "--defect", "typos"], "no published defect 'typos'"),
+        (["--compat", "factscore", "--order", "best_first"], "fixes"),
+        (["--combine", "any"], "is for a method with +"),
+        (["--method", "factscore+np", "--combine", "most"], "must be one of all, any, majority, mean"),
+        (["--np-model", "hf/x"], "is for a method with np"),
+        (["--subject", "openai/x"], "is for a method with self-check"),
+        (["--retrieval", "sparse"], "must be one of bm25, dense, hybrid"),
+        (["--facts-per-call", "3", "--read", "logprobs"], "--read text"),
+        (["--method", "factscore+np", "--np-model", "hf/no/such/place"], "neither a folder nor"),
+        (["--method", "cascade", "--calibration", "missing.json"], "missing.json"),
+        (["--method", "factscore+no-context", "--combine", "mean", "--read", "text"], "needs probabilities"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused_before_anything_is_asked(options, words, tmp_path, capsys):
+    path = items(tmp_path / "items.jsonl", 1)
+    with Served(reply) as server:
+        arguments = ["score", str(path), "--out", str(tmp_path / "run"), "--judge", f"{server.url}#m", *options]
+        assert cli.run(arguments) in (1, 2)
+        assert server.bodies == []
+    assert words in capsys.readouterr().err
+
+
+def test_logits_are_refused_where_a_server_cannot_give_them(tmp_path, capsys):
+    path = items(tmp_path / "items.jsonl", 1)
+    with Served(reply) as server:
+        arguments = ["score", str(path), "--out", str(tmp_path / "run"), "--judge", f"{server.url}#m"]
+        assert cli.run([*arguments, "--read", "logits"]) == 2
+    assert "gives no logits" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("method", "calls_a_fact"),
+    [
+        (["factscore"], 1),
+        (["qa"], 3),
+        (["factscore+np"], 1),
+        (["factscore+no-context", "--combine", "mean"], 2),
+        (["factscore", "--facts-per-call", "2"], 0.5),
+    ],
+)
+def test_estimates_count_the_calls_of_each_estimator(method, calls_a_fact, tmp_path, capsys):
+    path = tmp_path / "items.jsonl"
+    rows = [
+        {
+            "id": str(n),
+            "text": "Ada ran a mill.",
+            "reference": "A mill.",
+            "facts": ["Ada ran a mill.", "It was a mill."],
+        }
+        for n in range(4)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    arguments = ["estimate", str(path), "--judge", "openai/gpt-x", "--facts", "given", "--method", *method, "--json"]
+    assert cli.run(arguments) == 0
+    assert json.loads(capsys.readouterr().out)["calls"] == 8 * calls_a_fact
