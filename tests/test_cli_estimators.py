@@ -140,7 +140,7 @@ def test_logits_are_refused_where_a_server_cannot_give_them(tmp_path, capsys):
     [
         (["factscore"], 1),
         (["qa"], 3),
-        (["factscore+np"], 1),
+        (["factscore+np", "--np-model", "hf/a/b"], 1),
         (["factscore+no-context", "--combine", "mean"], 2),
         (["factscore", "--facts-per-call", "2"], 0.5),
     ],

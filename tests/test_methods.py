@@ -9,7 +9,7 @@ from veridical.errors import UsageError
 from veridical.gather import NoEvidence, Reference, Retrieve
 from veridical.knowledge.given import Given
 from veridical.knowledge.ranking import Hybrid
-from veridical.methods import METHODS, method
+from veridical.methods import METHODS, method, warning
 from veridical.models.scripted import Scripted
 from veridical.models.token_encoder import MaskedTokens, TokenVectors
 from veridical.nonparametric import NPVerifier
@@ -166,6 +166,17 @@ async def test_a_cascade_asks_the_costly_judge_only_where_the_cheap_one_is_unsur
     assert judge.seen == []
     await evaluate(GENERATION, method("cascade", parts(judge=judge, confidence=1.0)))
     assert len(judge.seen) == 1
+
+
+def test_the_weakness_of_every_judge_that_takes_part_is_told():
+    small = Scripted("True", name="hf/smollm2")
+    words = warning(method("cascade", parts(judge=small)))
+    assert "no better than chance" in words
+    assert "Weak judge" in words
+    encoder = Tokens()
+    encoder.name = "embedded/minilm"
+    assert "tells nothing" in warning(method("factscore+np", parts(encoder=encoder)))
+    assert warning(method("factscore+np", parts())) is None
 
 
 @pytest.mark.parametrize(

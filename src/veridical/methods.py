@@ -15,7 +15,7 @@ Names joined with "+" are an ensemble: "factscore+np" is FActScore's retrieve→
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from .cascade import Cascade
@@ -107,7 +107,9 @@ def questions(parts: Parts) -> Estimator:
 def np(parts: Parts) -> Estimator:
     """FActScore's nonparametric probability: a masked language model finds each word of the fact in the passages."""
     if parts.encoder is None:
-        raise UsageError("method np needs a masked language model: --np-model")
+        raise UsageError(
+            "method np needs a masked language model: --np-model hf/facebook/npm-single is the published one"
+        )
     verifier = NPVerifier(encoder=parts.encoder, threshold=parts.np_threshold, k=parts.np_k)
     return Estimator(parts.gathers(parts.np_k, bm25=True), verifier, llm=False)
 
@@ -184,12 +186,26 @@ def _shared(estimators: list[Estimator]) -> tuple[Gatherer, tuple[Verifier, ...]
 
 
 def warning(made: Method) -> str | None:
-    """What a user must know of the judge's quality before quoting its score, if it is known to be weak."""
-    if words := getattr(made.verifier, "warning", None):
-        return words
-    name = getattr(getattr(made.verifier, "model", None), "name", "")
-    packaged = MODELS.get(name.removeprefix("embedded/")) if name.startswith("embedded/") else None
-    return packaged.note if packaged else None
+    """What a user must know of the judges' quality before quoting their score, if they are known to be weak."""
+    return " ".join(dict.fromkeys(_cautions(made.verifier))) or None
+
+
+def _cautions(part: Verifier) -> Iterator[str]:
+    inner: tuple[Verifier, ...] = ()
+    if isinstance(part, Ensemble):
+        inner = part.members
+    elif isinstance(part, Cascade):
+        inner = (part.cheap, part.costly)
+    elif isinstance(part, Member):
+        inner = (part.verifier,)
+    for one in inner:
+        yield from _cautions(one)
+    if not inner:
+        name = getattr(getattr(part, "model", None) or getattr(part, "encoder", None), "name", "")
+        packaged = MODELS.get(name.partition("/")[2]) if name.startswith(("embedded/", "hf/")) else None
+        words = getattr(part, "warning", None) or (packaged.note if packaged else None)
+        if words:
+            yield words
 
 
 __all__ = ["METHODS", "Estimator", "Method", "Parts", "Reading", "Verifier", "method", "warning"]

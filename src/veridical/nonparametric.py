@@ -27,6 +27,11 @@ from .types import AtomicFact, Evidence, Failure, Generation, Label, Passage, Ve
 THRESHOLD = 0.3
 """FActScore's, appendix B.1."""
 LEAD = "Fact: "
+BLIND = (
+    "all-MiniLM-L6-v2 was not made for masks: as a nonparametric judge it tells nothing (AUC .52 on Fool Me Twice) and "
+    "supports hardly any fact. Use --np-model hf/facebook/npm-single, the published one, or another masked model."
+)
+"""With the packaged encoder (docs/nonparametric.md)."""
 _HALVES = {half for word in STOPWORDS for half in word.split("'")} | {"s", "m", "d", "ll", "re", "ve"}
 """Function words, and what tokenizers make of short forms: "isn't" is "isn", "'", "t"."""
 _CHUNK_BYTES = 2**26
@@ -128,6 +133,11 @@ class NPVerifier:
     @property
     def name(self) -> str:
         return f"np({self.encoder.name})"
+
+    @property
+    def warning(self) -> str | None:
+        """What must be printed with its scores."""
+        return BLIND if self.encoder.name == "embedded/minilm" else None
 
     async def verify(
         self, facts: Sequence[tuple[AtomicFact, Evidence]], generation: Generation

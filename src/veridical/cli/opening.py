@@ -105,7 +105,7 @@ def _ranker(setup: Setup) -> Ranker | None:
 
 
 def _encoder(setup: Setup, *, dry: bool) -> TokenEncoder | None:
-    if "np" not in setup.names:
+    if "np" not in setup.names or setup.np_model is None:
         return None
     return NamedEncoder(setup.np_model) if dry else open_token_encoder(setup.np_model)
 

@@ -100,8 +100,9 @@ class Setup:
     ] = None
     combine: Annotated[str, _option("--combine", help=f"Rule of a + method: {', '.join(RULES)}.")] = "all"
     np_model: Annotated[
-        str, _option("--np-model", help="Masked language model of np: embedded/minilm, or hf/NAME-OR-FOLDER.")
-    ] = ENCODER
+        str | None,
+        _option("--np-model", help="Masked language model of np: hf/facebook/npm-single (published), hf/FOLDER, …"),
+    ] = None
     np_threshold: Annotated[
         float, _option("--np-threshold", min=0, max=1, help="np: supported above this probability.")
     ] = THRESHOLD
@@ -154,7 +155,7 @@ class Setup:
         names = self.names
         for option, given, method in (
             ("--combine", self.combine != "all", "+"),
-            ("--np-model", self.np_model != ENCODER, "np"),
+            ("--np-model", self.np_model, "np"),
             ("--subject", self.subject, "self-check"),
             ("--calibration", self.calibration, "cascade"),
         ):
