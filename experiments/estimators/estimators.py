@@ -81,7 +81,7 @@ def cascade(bench: Workbench) -> Cascade:
 
 def self_check(bench: Workbench) -> Made:
     """Samples of SmolLM2, not of the model that wrote the text: the data set's samples of GPT-3 are not at hand."""
-    return Samples(model=bench.torch, n=3, max_tokens=60), SelfCheck(bench.torch, mode="logits", context=False)
+    return Samples(model=bench.torch, n=3, max_tokens=80), SelfCheck(bench.torch, mode="logits", context=False)
 
 
 NP_K = Reference(k=3, words=WORDS)

@@ -35,7 +35,7 @@ def wikibio(count: int = 60) -> list[Generation]:
             Generation(
                 id=str(row["wiki_bio_test_idx"]),
                 text=row["gpt3_text"],
-                prompt=f"Write a short biography of {topic}.",
+                prompt=f"Who is {topic}? Answer in one sentence of at most thirty words.",
                 topic=topic,
                 system="gpt-3",
                 reference=row["wiki_bio_text"],
