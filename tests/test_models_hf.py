@@ -66,6 +66,11 @@ async def logits_by_hand(folder, text: str) -> dict[str, float]:
     return {token: row[place].item() for token, place in vocabulary.items()}
 
 
+def both(logits, label: str) -> float:
+    """Of the label's two spellings together."""
+    return math.log(math.exp(logits[label]) + math.exp(logits[f"Ġ{label}"]))
+
+
 @pytest.mark.parametrize("said", ["the statement", "water is a river?", "one\n\nword"])
 async def test_a7_the_likelier_label_by_the_logits_of_its_first_token(folder, model, said):
     reply = await model.chat(ask(said, labels=TWO))
@@ -74,18 +79,15 @@ async def test_a7_the_likelier_label_by_the_logits_of_its_first_token(folder, mo
     top = dict(token.top)
     assert list(top) == sorted(TWO, key=top.__getitem__, reverse=True)
     assert sum(map(math.exp, top.values())) == pytest.approx(1.0)
-    spaced = math.log(math.exp(logits["ĠTrue"]) + math.exp(logits["ĠFalse"]))
-    bare = math.log(math.exp(logits["True"]) + math.exp(logits["False"]))
-    way = "Ġ" if spaced > bare else ""
-    assert top["True"] - top["False"] == pytest.approx(logits[f"{way}True"] - logits[f"{way}False"], abs=1e-4)
+    assert top["True"] - top["False"] == pytest.approx(both(logits, "True") - both(logits, "False"), abs=1e-4)
     assert reply.text == token.token == next(iter(top))
     assert true(reply) == pytest.approx(math.exp(top["True"]))
     assert (reply.completion_tokens, reply.finish_reason, reply.cost) == (0, "stop", 0.0)
     assert reply.prompt_tokens > 5
 
 
-async def test_the_spelling_is_the_likelier_one_for_all_labels(folder):
-    """A model made to answer " True" is not asked about "True", and the other way round."""
+async def test_a_label_is_as_likely_as_its_spellings_together(folder):
+    """So nothing jumps where a model is of two minds about the space."""
     import torch
 
     engine = hf_weights.load(hf_weights.find(str(folder)), "cpu", "float32", None)
@@ -94,19 +96,18 @@ async def test_the_spelling_is_the_likelier_one_for_all_labels(folder):
     assert job.spellings == ((ids["True"], ids["False"]), (ids["ĠTrue"], ids["ĠFalse"]))
     row = torch.zeros(len(ids), dtype=torch.float64)
     row[ids["True"]], row[ids["False"]], row[ids["ĠTrue"]], row[ids["ĠFalse"]] = 1.0, 3.0, 2.0, -1.0
-    assert engine._compared(job, row) == pytest.approx((-2.126928, -0.126928))
-    row[ids["ĠTrue"]] = 4.0
-    assert engine._compared(job, row) == pytest.approx((-0.006715, -5.006715), abs=1e-6)
+    odds = math.log((math.e + math.e**2) / (math.e**3 + math.e**-1))
+    found = engine._compared(job, row)
+    assert found[0] - found[1] == pytest.approx(odds)
+    assert sum(map(math.exp, found)) == pytest.approx(1.0)
 
 
 async def test_a_template_less_model_reads_the_texts_themselves(plain):
     model = HF(str(plain))
     reply = await model.chat(ask("water is a river\nVerdict:", labels=TWO))
     logits = await logits_by_hand(plain, "water is a river\nVerdict:")
-    spaced = logits["ĠTrue"] - logits["ĠFalse"]
-    bare = logits["True"] - logits["False"]
     top = dict(reply.logprobs[0].top)
-    assert min(abs(top["True"] - top["False"] - one) for one in (spaced, bare)) < 1e-4
+    assert top["True"] - top["False"] == pytest.approx(both(logits, "True") - both(logits, "False"), abs=1e-4)
     engine = model._engine
     assert engine.job(ask("water is", "a river")).prompt == engine.job(ask("water is\n\na river")).prompt
     await model.close()

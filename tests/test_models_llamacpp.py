@@ -154,11 +154,11 @@ async def labelled(tmp_path, labels, probabilities, **options):
         model._server = engine
 
 
-async def test_labels_are_compared_in_the_spelling_that_is_likelier(tmp_path):
+async def test_labels_are_compared_in_both_spellings_together(tmp_path):
     reply, model = await labelled(tmp_path, ("True", "False"), {2: 0.3, 4: 0.1, 3: 0.2, 7: 0.5})
     assert reply.text == "False"
-    assert dict(reply.logprobs[0].top) == pytest.approx({"True": math.log(2 / 7), "False": math.log(5 / 7)})
-    assert label_probability(reply, ("True",), ("False",)) == pytest.approx(2 / 7)
+    assert dict(reply.logprobs[0].top) == pytest.approx({"True": math.log(5 / 11), "False": math.log(6 / 11)})
+    assert label_probability(reply, ("True",), ("False",)) == pytest.approx(5 / 11)
     assert (reply.prompt_tokens, reply.completion_tokens, reply.model) == (7, 0, model.name)
     assert model._server.lookups == 4  # not once more for the second call
     reply, _ = await labelled(tmp_path, ("True", "False"), {2: 0.6, 4: 0.2, 3: 0.1, 7: 0.1})

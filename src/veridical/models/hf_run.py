@@ -147,17 +147,16 @@ class Engine:
     def compare(self, jobs: Sequence[Job]) -> list[tuple[float, ...] | ModelError]:
         """Log-probabilities of each job's labels among themselves, in order: one forward pass, nothing generated.
 
-        Of two spellings, "True" and " True", the one whose labels together are likelier at this place counts for all
-        labels: it is how this model would begin its answer here.
+        A label is as likely as its spellings together, "True" and " True": one that the model would not begin an answer
+        with at this place adds next to nothing.
         """
         with self._torch.inference_mode():
             logits = self._forward(self._padded(jobs)).logits[:, -1].double().cpu()
         return [self._compared(job, row) for job, row in zip(jobs, logits, strict=True)]
 
     def _compared(self, job: Job, row: Any) -> tuple[float, ...] | ModelError:
-        groups = [row[list(way)] for way in job.spellings]
-        best = max(groups, key=lambda group: group.logsumexp(0).item())
-        values = best.log_softmax(0).tolist()
+        tokens = [sorted(set(spelled)) for spelled in zip(*job.spellings, strict=True)]
+        values = self._torch.stack([row[spelled].logsumexp(0) for spelled in tokens]).log_softmax(0).tolist()
         return tuple(values) if all(map(math.isfinite, values)) else ModelError("the model's logits are not finite")
 
     # Text

@@ -54,13 +54,15 @@ def question(plain: dict[str, Any], ways: Sequence[Spelling]) -> dict[str, Any]:
 
 
 def compared(request: ChatRequest, said: bytes, ways: Sequence[Spelling], name: str) -> ChatReply:
-    """The reply to a request with labels. Of two spellings, "True" and " True", the one whose labels together are
-    likelier counts for all. Raises `ModelError` where a label is not in what the server lists."""
+    """The reply to a request with labels, each as likely as its spellings, "True" and " True", together.
+
+    Raises `ModelError` where a label is not in what the server lists.
+    """
     chances = {number: chance for number, (_, chance) in _listed(said).items()}
     if not all(token in chances for way in ways for token in way):
         raise ModelError(f"{name}: llama.cpp does not list all labels")
-    best = max(([max(chances[token], _LEAST) for token in way] for way in ways), key=sum)
-    values = [math.log(chance / sum(best)) for chance in best]
+    found = [math.fsum(max(chances[token], _LEAST) for token in set(spelled)) for spelled in zip(*ways, strict=True)]
+    values = [math.log(chance / math.fsum(found)) for chance in found]
     ranked = sorted(zip(request.labels, values, strict=True), key=lambda pair: -pair[1])
     token = TokenLogprob(token=ranked[0][0], logprob=ranked[0][1], top=tuple(ranked))
     tokens = int(json.loads(said).get("usage", {}).get("prompt_tokens", 0))
