@@ -121,6 +121,12 @@ def test_the_retrieval_choice_is_in_the_printed_signature():
     assert "hybrid" in str(method("factscore", parts(ranker=Hybrid(Sentences()))).signature)
 
 
+def test_the_models_of_an_ensemble_are_in_the_printed_signature():
+    made = method("factscore+np", parts(judge=Scripted("True", name="openai/x"))).signature
+    assert "|verifier.members.1.verifier.model:openai/x|" in str(made)
+    assert "|verifier.members.2.gatherer.k:3|" in str(made)
+
+
 def test_the_paper_s_ensemble_reads_dense_top_5_and_bm25_top_3():
     ranker = Hybrid(Sentences())
     made = method("factscore+np", parts(searcher=Given({"Ana Brandt": ["A mill."]}), ranker=ranker))

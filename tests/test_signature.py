@@ -27,6 +27,7 @@ class Part:
     template: Template = Template()
     k: int = 5
     labels: tuple = (Label.SUPPORTED, None)
+    judges: tuple = (Model(), Template())
     query: Query = Query(text="q")
     table: tuple = ()
 
@@ -44,6 +45,7 @@ def test_fields_are_flat_and_named_by_path():
     assert fields["part.template"] == "judge@abc"
     assert fields["part.labels"] == '["supported", null]'
     assert fields["part.query.text"] == "q"
+    assert fields["part.judges.1"] == "openai/a"
     assert fields["threshold"] == 0.5
 
 
@@ -55,12 +57,24 @@ def test_fields_are_flat_and_named_by_path():
         Whole(part=replace(Part(), model=Model("openai/b"))),
         Whole(part=replace(Part(), template=Template(fingerprint="abd"))),
         Whole(part=replace(Part(), labels=(Label.SUPPORTED,))),
+        Whole(part=replace(Part(), judges=(Model("openai/b"), Template()))),
+        Whole(part=replace(Part(), judges=(Model(), Template(fingerprint="abd")))),
     ],
 )
 def test_any_change_moves_the_digest_and_is_named(changed):
     before, after = sign(Whole()), sign(changed)
     assert before.digest != after.digest
     assert len(after.differences(before.fields)) == 1
+
+
+def test_a_model_among_several_is_signed_with_its_identity():
+    @dataclass(frozen=True)
+    class Local:
+        name: str = "llamacpp/x"
+        identity: str = "sha256:1"
+
+    first, second = Whole(part=(Local(),)), Whole(part=(Local(identity="sha256:2"),))
+    assert sign(second).differences(sign(first).fields) == ["part.1.identity: 'sha256:1' then, 'sha256:2' now"]
 
 
 def test_same_settings_same_signature():

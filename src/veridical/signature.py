@@ -83,10 +83,17 @@ def _walk(part: Any, path: str, into: Flat) -> None:
     elif isinstance(part, Mapping):
         for key in sorted(part):
             _walk(part[key], f"{path}.{key}", into)
+    elif isinstance(part, (tuple, list)) and any(map(_is_part, part)):
+        for number, item in enumerate(part, 1):
+            _walk(item, f"{path}.{number}", into)
     elif isinstance(part, (tuple, list)):
         into[path] = json.dumps([_plain(item) for item in part], ensure_ascii=False)
     else:
         raise TypeError(f"{path}: a {type(part).__name__} cannot be part of a signature")
+
+
+def _is_part(item: Any) -> bool:
+    return dataclasses.is_dataclass(item) or hasattr(item, "identity") or hasattr(item, "search")
 
 
 def _plain(item: Any) -> Any:
