@@ -250,7 +250,7 @@ async def test_no_evidence_counts_as_probability_zero():
 
 def test_a_judge_read_from_text_is_refused_at_once():
     for part in (RetrieveVerifier(Scripted("True")), Member(NoContextVerifier(Scripted("True")))):
-        with pytest.raises(UsageError, match=r"\(scripted\) is read from text"):
+        with pytest.raises(UsageError, match=r"\(scripted\) gives none"):
             Ensemble((part,), rule="mean")
     assert Ensemble((RetrieveVerifier(Scripted("True"), mode="logprobs"),), rule="mean")
 

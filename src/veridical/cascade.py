@@ -19,7 +19,7 @@ import msgspec
 import numpy as np
 
 from .calibration import Calibration
-from .ensemble import Case, Outcome, asked, member, vote, warnings
+from .ensemble import Case, Outcome, asked, gives_probability, member, vote, warnings
 from .errors import UsageError
 from .types import Generation, JudgedFact, Label, Report, Struct, Verdict, Vote
 from .verify import Verifier
@@ -69,6 +69,10 @@ class Cascade:
     @property
     def warning(self) -> str | None:
         return warnings((self.cheap, self.costly))
+
+    @property
+    def gives_probability(self) -> bool:
+        return gives_probability(self.cheap) and gives_probability(self.costly)
 
     async def verify(self, facts: Sequence[Case], generation: Generation) -> list[Outcome]:
         """See `Verifier`. The costly judge is asked once for what is open and once for what is audited: apart, so that

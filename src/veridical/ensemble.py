@@ -34,7 +34,7 @@ from .errors import ModelError, StageError, UsageError, leaf
 from .failures import failure
 from .gather import Gatherer
 from .types import AtomicFact, Evidence, Failure, Generation, Label, Quote, Verdict, Vote
-from .verify import NoContextVerifier, RetrieveVerifier, Verifier
+from .verify import Verifier
 
 RULES = ("all", "any", "majority", "mean")
 MODE = "votes"
@@ -63,6 +63,10 @@ class Member:
     @property
     def warning(self) -> str | None:
         return getattr(self.verifier, "warning", None)
+
+    @property
+    def gives_probability(self) -> bool:
+        return gives_probability(self.verifier)
 
     async def verify(self, facts: Sequence[Case], generation: Generation) -> list[Outcome]:
         """See `Verifier`. Quotes stay where their passage, word for word, is in the evidence of `facts` too."""
@@ -111,8 +115,8 @@ class Ensemble:
             raise UsageError(f"an ensemble's rule is one of {', '.join(RULES)}, not {self.rule!r}")
         if not self.members or not 0 <= self.threshold <= 1:
             raise UsageError(f"an ensemble needs a member, and a threshold from 0 to 1: {self.threshold}")
-        if self.rule == "mean" and (mute := [one.name for one in self.members if _speaks_only(one)]):
-            raise UsageError(f"rule mean needs probabilities, and {mute[0]} is read from text: choose mode logprobs")
+        if self.rule == "mean" and (mute := [one.name for one in self.members if not gives_probability(one)]):
+            raise UsageError(f"rule mean needs probabilities, and {mute[0]} gives none: read it by logprobs, if it can")
         object.__setattr__(self, "members", tuple(map(member, self.members)))
 
     @property
@@ -122,6 +126,10 @@ class Ensemble:
     @property
     def warning(self) -> str | None:
         return warnings(self.members)
+
+    @property
+    def gives_probability(self) -> bool:
+        return all(map(gives_probability, self.members))
 
     async def verify(self, facts: Sequence[Case], generation: Generation) -> list[Outcome]:
         """See `Verifier`. Each member is asked once for all the facts that it is asked about."""
@@ -250,6 +258,11 @@ def vote(judge: str, said: Said) -> Vote:
     return Vote(judge=judge, failure=said)
 
 
+def gives_probability(part: Verifier) -> bool:
+    """Whether its verdicts have probabilities, as far as it knows."""
+    return getattr(part, "gives_probability", True)
+
+
 def warnings(parts: Sequence[Verifier]) -> str | None:
     """What must be printed with the scores of these judges, each sentence once."""
     found = [words for part in parts if (words := getattr(part, "warning", None))]
@@ -294,9 +307,3 @@ def _probability(said: Said) -> float | None:
     if not isinstance(said, Verdict):
         return None
     return 0.0 if said.probability is None and said.mode == "no evidence" else said.probability
-
-
-def _speaks_only(part: Verifier) -> bool:
-    """An LLM verifier whose every verdict is read from text, without a probability."""
-    own = part.verifier if isinstance(part, Member) else part
-    return isinstance(own, (NoContextVerifier, RetrieveVerifier)) and own.mode == "text"

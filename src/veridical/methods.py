@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from .cascade import Cascade
-from .ensemble import Ensemble, Member
+from .ensemble import Ensemble, Member, gives_probability
 from .errors import UsageError
 from .gather import Gatherer, NoEvidence
 from .models.embedded import MODELS
@@ -85,7 +85,6 @@ def self_check(parts: Parts) -> Estimator:
         SelfCheck(
             model=judge,
             mode=parts.reading,
-            order=parts.order,
             facts_per_call=parts.facts_per_call,
             published_sentences=parts.published_sentences,
         ),
@@ -116,7 +115,14 @@ def np(parts: Parts) -> Estimator:
 
 def cascade(parts: Parts) -> Estimator:
     """A cheap judge where it is sure, a costly one for the rest; says how many calls that saves."""
+    if "cascade" in (*parts.cheap.split("+"), *parts.costly.split("+")):
+        raise UsageError("a cascade is made of other methods: --cheap and --costly cannot be cascade")
     cheap, costly = _estimator(parts.cheap, parts), _estimator(parts.costly, parts)
+    if not gives_probability(cheap.verifier):
+        raise UsageError(
+            f"{cheap.verifier.name} gives no probability, so a cascade cannot tell where it is sure: "
+            "choose another --cheap, or --read logprobs"
+        )
     gatherer, (first, second) = _shared([cheap, costly])
     verifier = Cascade(
         cheap=first,
@@ -148,20 +154,14 @@ def method(name: str, parts: Parts) -> Method:
 
     Raises UsageError for an unknown name or a missing part.
     """
-    names = name.split("+")
-    estimators = [_estimator(one, parts) for one in names]
-    if not any(one.llm for one in estimators) and (parts.judge is not None or parts.choices != "two"):
+    estimator, published = _estimator(name, parts), parts.published
+    if not estimator.llm and (parts.judge is not None or parts.choices != "two"):
         raise UsageError(f"method {name} asks no language model: --judge and --choices are for others")
-    gatherer, verifier = estimators[0].gatherer, estimators[0].verifier
-    if len(estimators) > 1:
-        gatherer, members = _shared(estimators)
-        verifier = Ensemble(members=members, rule=parts.rule)
-    published = parts.published
     return Method(
         name=name,
-        decomposer=parts.decomposes(with_llm=any(one.llm for one in estimators)),
-        gatherer=gatherer,
-        verifier=verifier,
+        decomposer=parts.decomposes(with_llm=estimator.llm),
+        gatherer=estimator.gatherer,
+        verifier=estimator.verifier,
         abstention=parts.abstains(),
         published_sentences=published.published_sentences if published else parts.published_sentences,
         zero_facts_abstain=bool(published and published.zero_facts_abstain),
@@ -169,9 +169,15 @@ def method(name: str, parts: Parts) -> Method:
 
 
 def _estimator(name: str, parts: Parts) -> Estimator:
-    if name not in METHODS:
-        raise UsageError(f"no method {name!r}; there are {', '.join(METHODS)}, and ensembles such as factscore+np")
-    return METHODS[name](parts)
+    names = name.split("+")
+    if unknown := [one for one in names if one not in METHODS]:
+        known = ", ".join(METHODS)
+        raise UsageError(f"no method {unknown[0]!r}; there are {known}, and ensembles such as factscore+np")
+    if len(names) == 1:
+        return METHODS[name](parts)
+    estimators = [METHODS[one](parts) for one in names]
+    gatherer, members = _shared(estimators)
+    return Estimator(gatherer, Ensemble(members=members, rule=parts.rule), llm=any(one.llm for one in estimators))
 
 
 def _shared(estimators: list[Estimator]) -> tuple[Gatherer, tuple[Verifier, ...]]:

@@ -69,6 +69,11 @@ class QAVerifier(_LLMVerifier):
             object.__setattr__(self, part, Template.load(f"questions/{name}"))
         _ = self._retrieve  # refuses an order that there is not
 
+    @property
+    def gives_probability(self) -> bool:
+        """By the vote of samples only: equal answers and "unknown" have none."""
+        return self.evidence == "samples"
+
     def _file(self, name: str) -> str:
         return f"questions/{name}_three" if self.choices == "three" else f"questions/{name}"
 

@@ -284,6 +284,11 @@ class SelfCheck(RetrieveVerifier):
             )
         super().__post_init__()
 
+    @property
+    def gives_probability(self) -> bool:
+        """In every mode, of samples one by one: the share that says so, at the least."""
+        return self.mode != "text" or not self.together
+
     def _file(self, name: str) -> str:
         return f"selfcheck/{name}_together" if self.together and name != "reminder" else f"selfcheck/{name}"
 

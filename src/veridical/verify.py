@@ -87,6 +87,11 @@ class _LLMVerifier:
 
     _template = ""
 
+    @property
+    def gives_probability(self) -> bool:
+        """Whether each verdict that rests on evidence has a probability."""
+        return self.mode != "text"
+
     def _file(self, name: str) -> str:
         return f"factscore/{name}_three" if self.choices == "three" else f"factscore/{name}"
 

@@ -39,8 +39,10 @@ def check(
     as_json: AsJson = False,
     config: Config = None,
 ) -> None:
-    if not setup.knowledge and not reference and setup.method != "no-context":
+    if setup.needs_knowledge and not setup.knowledge and not reference:
         raise UsageError("check needs something to judge against: --knowledge KB or --reference TEXT")
+    if "self-check" in setup.names and not (setup.subject and prompt):
+        raise UsageError("self-check draws other answers: give --subject MODEL and what it was asked, --prompt TEXT")
     if setup.knowledge and reference is not None:
         raise UsageError("--reference takes the place of --knowledge: give one of them")
     text = sys.stdin.buffer.read().decode("utf-8", "replace") if text == "-" else _whole(text)

@@ -24,7 +24,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
     help="Calls, tokens, money and time before spending any.\n\n"
     "Example: veridical estimate answers.jsonl --judge openai/gpt-4o-mini --knowledge kb.sqlite"
 )
-@judging(without=("abstain", "read", "sentences"), read="text")
+@judging(without=("abstain", "read", "sentences"))
 def estimate(
     setup: Setup,
     generations: Annotated[str, typer.Argument(help="JSONL, JSON, CSV or Parquet file.")],

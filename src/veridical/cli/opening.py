@@ -54,6 +54,9 @@ async def opened(
         searcher = _searcher(setup.knowledge)
         if searcher:
             stack.callback(searcher.close)
+        encoder = _encoder(setup, dry=dry)
+        if encoder:
+            stack.push_async_callback(encoder.close)
         stack.push_async_callback(_drained, budget, store)  # runs first, while the models are open
         published = Published(defects=checked(setup.defect or ()), k=setup.k) if setup.compat else None
         parts = Parts(
@@ -72,7 +75,7 @@ async def opened(
             abstention=rule(setup.abstain) if setup.abstain else None,
             published_sentences=setup.sentences == "published",
             published=published,
-            encoder=_encoder(setup, dry=dry),
+            encoder=encoder,
             np_threshold=setup.np_threshold,
             subject=subject,
             samples=setup.samples,
@@ -84,9 +87,9 @@ async def opened(
             audit=setup.audit,
         )
         wanted = _wanted(setup)
-        hoped: Reading = "text" if dry or judge is None or wanted == "text" else "logprobs"
-        method(setup.recipe, replace(parts, reading=hoped))  # says what is missing before a judge is asked anything
-        yield method(setup.recipe, replace(parts, reading=await _reading(wanted, judge)))
+        hoped: Reading = "text" if judge is None or wanted == "text" else "logprobs"
+        made = method(setup.recipe, replace(parts, reading=hoped))  # says what is missing before a judge is asked
+        yield made if dry else method(setup.recipe, replace(parts, reading=await _reading(wanted, judge)))
         for name, opened_model in models.items():
             for words in adaptations(opened_model):
                 show.err().print(f"note: {name}: {words}", markup=False)

@@ -53,7 +53,8 @@ def score(
     as_json: AsJson = False,
     config: Config = None,
 ) -> None:
-    wanted = [FActScore(gamma=gamma), *map(parse, ("factscore(gamma=0)", *DEFAULTS, *(metric or ())))]
+    headline = FActScore(repeats="repeats" in (setup.defect or ()), gamma=gamma)
+    wanted = [headline, *map(parse, ("factscore(gamma=0)", *DEFAULTS, *(metric or ())))]
     spellings = list(dict.fromkeys(one.name for one in wanted))
     if fail_under is not None and not 0 <= fail_under <= 1:
         raise UsageError(f"--fail-under {fail_under}: must be between 0 and 1, as the score is")

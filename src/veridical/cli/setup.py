@@ -24,6 +24,24 @@ from ..text.abstention import rule
 
 EMBEDDED = "embedded"
 ENCODER = "embedded/minilm"
+OBEYED: dict[str, tuple[str, ...]] = {
+    "choices": ("factscore", "no-context", "qa"),
+    "k": ("embedded", "factscore", "qa"),
+    "retrieval": ("embedded", "factscore", "qa"),
+    "order": ("factscore", "qa"),
+    "facts_per_call": ("factscore", "self-check"),
+    "compat": ("factscore", "no-context"),
+    "np_model": ("np",),
+    "np_threshold": ("np",),
+    "subject": ("self-check",),
+    "samples": ("self-check",),
+    "cheap": ("cascade",),
+    "costly": ("cascade",),
+    "confidence": ("cascade",),
+    "calibration": ("cascade",),
+    "audit": ("cascade",),
+}
+"""Options that some methods obey. For a method with none of these they are refused rather than ignored."""
 
 
 def _option(*names: str, help: str, **more: Any) -> Any:
@@ -150,17 +168,21 @@ class Setup:
             raise UsageError("--choices three and --facts-per-call are read from the text: --read text")
         if self.defect and not self.compat:
             raise UsageError("--defect repeats a mistake of the released code: it goes with --compat factscore")
-        if self.compat and (self.choices == "three" or self.facts_per_call > 1 or self.order != "best_last"):
-            raise UsageError("--compat factscore fixes --choices, --facts-per-call and --order")
-        names = self.names
-        for option, given, method in (
-            ("--combine", self.combine != "all", "+"),
-            ("--np-model", self.np_model, "np"),
-            ("--subject", self.subject, "self-check"),
-            ("--calibration", self.calibration, "cascade"),
-        ):
-            if given and not (len(self.recipe.split("+")) > 1 if method == "+" else method in names):
-                raise UsageError(f"{option} is for a method with {method}, not for {self.recipe}")
+        if self.compat and any(map(self._changed, ("choices", "facts_per_call", "order", "shape"))):
+            raise UsageError("--compat factscore fixes --choices, --facts-per-call, --order and --shape")
+        if self._changed("encoder") and self.retrieval == "bm25":
+            raise UsageError("--encoder is for --retrieval dense or hybrid")
+        if self._changed("combine") and not any("+" in recipe for recipe in self._recipes):
+            raise UsageError(f"--combine is for a method with +, not for {self.recipe}")
+        if not self.names <= set(METHODS):
+            return  # it is said where methods are made
+        for name, methods in OBEYED.items():
+            if self._changed(name) and not self.names & set(methods):
+                option = "-k" if name == "k" else f"--{name.replace('_', '-')}"
+                raise UsageError(f"{option} is for a method with {' or '.join(methods)}, not for {self.recipe}")
+
+    def _changed(self, name: str) -> bool:
+        return getattr(self, name) != type(self).__dataclass_fields__[name].default
 
     @property
     def recipe(self) -> str:
@@ -169,8 +191,13 @@ class Setup:
     @property
     def names(self) -> frozenset[str]:
         """Every method that takes part."""
-        parts = set(self.recipe.split("+"))
-        return frozenset(parts | ({self.cheap, self.costly} if "cascade" in parts else set()))
+        return frozenset(name for recipe in self._recipes for name in recipe.split("+"))
+
+    @property
+    def _recipes(self) -> tuple[str, ...]:
+        """The method's, and those that its cascade is made of."""
+        inner = (self.cheap, self.costly) if "cascade" in self.recipe.split("+") else ()
+        return (self.recipe, *inner)
 
     @property
     def needs_knowledge(self) -> bool:
