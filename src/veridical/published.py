@@ -22,7 +22,7 @@ from .models.base import ChatReply, LanguageModel
 from .replies.published import published_answer
 from .text.abstention import Abstention, Generic
 from .types import AtomicFact, Evidence, Failure, Generation, Label, Passage, Report, Verdict
-from .verify import NoContextVerifier, RetrieveVerifier, _Case
+from .verify import NoContextVerifier, RetrieveVerifier, Asked
 
 DEFECTS: dict[str, str] = {
     "answers": 'replies are read by substring, and what is no answer counts as supported ("No.", "I\'m unsure.")',
@@ -134,7 +134,7 @@ class PublishedVerifier(_AsReleased, RetrieveVerifier):
             statement=plain(fact.text),
         ).strip()
 
-    def _prompt(self, case: _Case) -> str:
+    def _prompt(self, case: Asked) -> str:
         return self.prompt(case.fact, case.passages, case.generation)
 
     def _by_text(self, reply: ChatReply) -> tuple[Label, None, str | None]:

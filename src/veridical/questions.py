@@ -30,13 +30,13 @@ from .selfcheck import voted
 from .text.normal import STOPWORDS, is_blank
 from .text.same import content, occurs, same
 from .types import AtomicFact, Evidence, Failure, Generation, Label, Passage, Quote, Verdict
-from .verify import RetrieveVerifier, _LLMVerifier
+from .verify import RetrieveVerifier, LLMVerifier
 
 _SOURCES = ("passages", "samples", "none")
 
 
 @dataclass(frozen=True)
-class QAVerifier(_LLMVerifier):
+class QAVerifier(LLMVerifier):
     """A verifier that asks a question instead of "True or False?": two to three calls a fact.
 
     `mode`, `choices` and the rest are those of `RetrieveVerifier`; `mode` is how the comparison of the answers is read.

@@ -134,8 +134,12 @@ class Passage(Struct, frozen=True, kw_only=True):
     title: str = ""
     url: str | None = None
     source: str = ""
-    """Name and snapshot of the knowledge source."""
+    """Name and snapshot of the knowledge source, or of the web search that found it."""
     score: float | None = None
+    date: str | None = None
+    """When it was published or last changed, as its source says ("2024-03-01", "3 days ago")."""
+    retrieved: str | None = None
+    """When it was brought from the web, in UTC ("2026-12-01T10:03:11Z"); a reply from the cache keeps its own."""
 
 
 class Quote(Struct, frozen=True, kw_only=True):
@@ -147,6 +151,18 @@ class Quote(Struct, frozen=True, kw_only=True):
     end: int
 
 
+class Search(Struct, frozen=True, kw_only=True):
+    """One of several searches for a fact, and what it found."""
+
+    query: str
+    source: str = ""
+    """Name of the searcher that was asked."""
+    passages: tuple[str, ...] = ()
+    """Ids of what it found, in rank order; they are among `Evidence.passages`."""
+    failure: Failure | None = None
+    """Why it found nothing, where it could not be made."""
+
+
 class Evidence(Struct, frozen=True, kw_only=True):
     """What was looked up for one fact."""
 
@@ -155,6 +171,8 @@ class Evidence(Struct, frozen=True, kw_only=True):
     """Best first."""
     skipped: tuple[str, ...] = ()
     """What was found and left out, each with why ("sample/2: abstains (I'm sorry)")."""
+    searches: tuple[Search, ...] = ()
+    """Where it was looked for in several steps: each of them, in order."""
 
 
 class Vote(Struct, frozen=True, kw_only=True):
@@ -205,8 +223,10 @@ class Usage(Struct, frozen=True, kw_only=True):
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost: float = 0.0
-    """US dollars, 0 where no price is known."""
+    """US dollars, of calls and of searches; 0 where no price is known."""
     seconds: float = 0.0
+    searches: int = 0
+    """Searches of the web."""
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(**{name: getattr(self, name) + getattr(other, name) for name in self.__struct_fields__})

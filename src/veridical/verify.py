@@ -55,7 +55,7 @@ _LABEL_TOKENS = 8
 
 
 @dataclass(frozen=True)
-class _LLMVerifier:
+class LLMVerifier:
     """What the two estimators share: how the question is put and how the reply is read."""
 
     model: LanguageModel
@@ -157,7 +157,7 @@ class _LLMVerifier:
 
 
 @dataclass(frozen=True)
-class NoContextVerifier(_LLMVerifier):
+class NoContextVerifier(LLMVerifier):
     """FActScore's "no-context LM": the model says True or False from what it knows; evidence is not shown."""
 
     _template = "closed"
@@ -185,7 +185,7 @@ class NoContextVerifier(_LLMVerifier):
 
 
 @dataclass(frozen=True)
-class RetrieveVerifier(_LLMVerifier):
+class RetrieveVerifier(LLMVerifier):
     """FActScore's "Retrieve→LM": the model says True or False by the passages that were retrieved.
 
     A fact without passages is NOT_ENOUGH_EVIDENCE in mode "no evidence"; the model is not asked, for it would answer
@@ -220,7 +220,7 @@ class RetrieveVerifier(_LLMVerifier):
     ) -> list[Verdict | Failure]:
         """See `Verifier`."""
         sentences = self._sentences(generation)
-        cases = [_Case(fact, self._shown(evidence.passages), generation, sentences) for fact, evidence in facts]
+        cases = [Asked(fact, self._shown(evidence.passages), generation, sentences) for fact, evidence in facts]
         answerable = [place for place, case in enumerate(cases) if case.passages]
         size = self.facts_per_call
         groups = [answerable[start : start + size] for start in range(0, len(answerable), size)]
@@ -232,7 +232,7 @@ class RetrieveVerifier(_LLMVerifier):
         nothing = Verdict(label=Label.NOT_ENOUGH_EVIDENCE, judge=self.model.name, mode="no evidence")
         return [outcomes.get(place, nothing) for place in range(len(cases))]
 
-    async def _together(self, cases: Sequence[_Case]) -> list[Verdict | Failure]:
+    async def _together(self, cases: Sequence[Asked]) -> list[Verdict | Failure]:
         """One call for all, then one for each that it did not settle."""
         settled = await self._batched(cases) if len(cases) > 1 and self._fit(cases) else {}
         async with asyncio.TaskGroup() as group:
@@ -243,12 +243,12 @@ class RetrieveVerifier(_LLMVerifier):
             }
         return [settled[place] if place in settled else tasks[place].result() for place in range(len(cases))]
 
-    def _fit(self, cases: Sequence[_Case]) -> bool:
+    def _fit(self, cases: Sequence[Asked]) -> bool:
         """Whether the evidence of all of them can be shown together, whole."""
         together = {passage.id: passage for case in cases for passage in case.passages}
         return list(self._shown(tuple(together.values()))) == list(together.values())
 
-    async def _batched(self, cases: Sequence[_Case]) -> dict[int, Verdict]:
+    async def _batched(self, cases: Sequence[Asked]) -> dict[int, Verdict]:
         numbers = [str(place + 1) for place in range(len(cases))]
         request = prompt(self._batch_prompt(cases), max_tokens=self.max_tokens, temperature=self.temperature)
         try:
@@ -263,14 +263,14 @@ class RetrieveVerifier(_LLMVerifier):
             if number in found
         }
 
-    def _prompt(self, case: _Case) -> str:
+    def _prompt(self, case: Asked) -> str:
         return self.template.fill(
             evidence=self._evidence(case.passages),
             context=self._context(case.fact, case.generation, case.sentences),
             statement=fence("statement", case.fact.text),
         )
 
-    def _batch_prompt(self, cases: Sequence[_Case]) -> str:
+    def _batch_prompt(self, cases: Sequence[Asked]) -> str:
         longest = max(len(case.passages) for case in cases)
         ranked = [passage for place in range(longest) for passage in _at(cases, place)]
         unique = tuple({passage.id: passage for passage in ranked}.values())
@@ -310,7 +310,7 @@ def _cut(passage: Passage, surplus: int) -> Passage:
 
 
 @dataclass(frozen=True)
-class _Case:
+class Asked:
     """One fact and all that its question is made of."""
 
     fact: AtomicFact
@@ -323,5 +323,5 @@ class _Case:
         return best_quote(self.fact.text, self.passages, self.generation.topic)
 
 
-def _at(cases: Sequence[_Case], place: int) -> list[Passage]:
+def _at(cases: Sequence[Asked], place: int) -> list[Passage]:
     return [case.passages[place] for case in cases if place < len(case.passages)]
