@@ -22,7 +22,7 @@ from .models.base import ChatReply, LanguageModel
 from .replies.published import published_answer
 from .text.abstention import Abstention, Generic
 from .types import AtomicFact, Evidence, Failure, Generation, Label, Passage, Report, Verdict
-from .verify import NoContextVerifier, RetrieveVerifier, Asked
+from .verify import Asked, NoContextVerifier, RetrieveVerifier
 
 DEFECTS: dict[str, str] = {
     "answers": 'replies are read by substring, and what is no answer counts as supported ("No.", "I\'m unsure.")',

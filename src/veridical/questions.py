@@ -30,7 +30,7 @@ from .selfcheck import voted
 from .text.normal import STOPWORDS, is_blank
 from .text.same import content, occurs, same
 from .types import AtomicFact, Evidence, Failure, Generation, Label, Passage, Quote, Verdict
-from .verify import RetrieveVerifier, LLMVerifier
+from .verify import LLMVerifier, RetrieveVerifier
 
 _SOURCES = ("passages", "samples", "none")
 
