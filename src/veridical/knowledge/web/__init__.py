@@ -1,0 +1,1 @@
+"""Searching the web: providers behind one protocol, and the pages that they find."""
