@@ -104,7 +104,11 @@ def test_retrieval_by_an_encoder_of_one_s_own(retrieval, tmp_path, capsys):
     ("options", "words"),
     [
         (["--defect", "answers"], "--compat factscore"),
-        (["--compat", "safe"], "must be one of factscore"),
+        (["--compat", "veriscore"], "must be one of factscore, safe"),
+        (["--pages"], "is for a search of the web"),
+        (["--steps", "2"], "is for a method with safe"),
+        (["--encoder", "hf/x"], "--retrieval dense"),
+        (["--order", "best_first", "--method", "no-context"], "is for a method with factscore or qa"),
         (["--compat", "factscore", "--defect", "typos"], "no published defect 'typos'"),
         (["--compat", "factscore", "--order", "best_first"], "fixes"),
         (["--combine", "any"], "is for a method with +"),

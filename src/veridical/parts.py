@@ -18,6 +18,10 @@ from .published import Published
 from .text.abstention import Abstention, Standard
 
 Reading = Literal["logits", "logprobs", "text"]
+K = 5
+"""Passages of a retrieval, as published (FActScore, appendix B.1)."""
+STEPS = 5
+"""Most searches for a fact, as published (SAFE, section 4)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +46,8 @@ class Parts:
     """None: each generation's own `reference`."""
     ranker: Ranker | None = None
     """How passages are ranked; None: BM25, as the searcher does."""
-    k: int = 5
+    k: int | None = None
+    """Passages of a retrieval or results of a search; None: as many as the recipe likes."""
 
     reading: Reading = "text"
     choices: str = "two"
@@ -50,6 +55,11 @@ class Parts:
     order: str = "best_last"
     """In which order a judge sees the passages; "best_first" the other way round."""
     facts_per_call: int = 1
+
+    steps: int = STEPS
+    """Of safe: most searches for a fact."""
+    all_steps: bool = False
+    """Of safe: go on searching when the judge has enough."""
 
     published: Published | None = None
     """FActScore as released, for recipes factscore and no-context."""
@@ -102,6 +112,5 @@ class Parts:
     def gathers(self, k: int | None = None, *, bm25: bool = False) -> Gatherer:
         """One retrieval a fact, of `k` passages; `bm25`: ranked by BM25 whatever the ranker."""
         ranker = None if bm25 else self.ranker
-        if self.searcher:
-            return Retrieve(searcher=self.searcher, k=k or self.k, ranker=ranker)
-        return Reference(k=k or self.k, ranker=ranker)
+        k = k or self.k or K
+        return Retrieve(searcher=self.searcher, k=k, ranker=ranker) if self.searcher else Reference(k=k, ranker=ranker)

@@ -20,7 +20,7 @@ from ..models.factory import open_model
 from ..models.metered import Budget
 from ..models.probe import adaptations, gives_logits, gives_logprobs
 from ..models.token_encoder import TokenEncoder, open_token_encoder
-from ..parts import Parts, Reading
+from ..parts import K, Parts, Reading
 from ..published import Published, checked
 from ..text.abstention import rule
 from . import show
@@ -58,7 +58,7 @@ async def opened(
         if encoder:
             stack.push_async_callback(encoder.close)
         stack.push_async_callback(_drained, budget, store)  # runs first, while the models are open
-        published = Published(defects=checked(setup.defect or ()), k=setup.k) if setup.compat else None
+        published = _published(setup)
         parts = Parts(
             judge=judge,
             decomposer=decomposer,
@@ -67,6 +67,8 @@ async def opened(
             searcher=searcher,
             ranker=None if dry else _ranker(setup),
             k=setup.k,
+            steps=setup.steps,
+            all_steps=setup.all_steps,
             choices=setup.choices,
             order=setup.order,
             facts_per_call=setup.facts_per_call,
@@ -93,6 +95,12 @@ async def opened(
         for name, opened_model in models.items():
             for words in adaptations(opened_model):
                 show.err().print(f"note: {name}: {words}", markup=False)
+
+
+def _published(setup: Setup) -> Published | None:
+    if setup.compat != "factscore":
+        return None
+    return Published(defects=checked(setup.defect or ()), k=setup.k or K)
 
 
 def _wanted(setup: Setup) -> str:

@@ -19,18 +19,22 @@ from ..ensemble import RULES
 from ..errors import UsageError
 from ..methods import METHODS, WITHOUT_KNOWLEDGE
 from ..nonparametric import THRESHOLD
+from ..parts import STEPS
 from ..published import DEFECTS, checked
 from ..text.abstention import rule
 
 EMBEDDED = "embedded"
 ENCODER = "embedded/minilm"
+WEB = "web:"
+"""What the name of a web search begins with, as a knowledge source."""
 OBEYED: dict[str, tuple[str, ...]] = {
-    "choices": ("factscore", "no-context", "qa"),
-    "k": ("embedded", "factscore", "qa"),
+    "choices": ("factscore", "no-context", "qa", "safe"),
+    "k": ("embedded", "factscore", "qa", "safe"),
     "retrieval": ("embedded", "factscore", "qa"),
     "order": ("factscore", "qa"),
     "facts_per_call": ("factscore", "self-check"),
-    "compat": ("factscore", "no-context"),
+    "steps": ("safe",),
+    "all_steps": ("safe",),
     "np_model": ("np",),
     "np_threshold": ("np",),
     "subject": ("self-check",),
@@ -42,6 +46,15 @@ OBEYED: dict[str, tuple[str, ...]] = {
     "audit": ("cascade",),
 }
 """Options that some methods obey. For a method with none of these they are refused rather than ignored."""
+COMPAT: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "factscore": (("factscore", "no-context"), ("choices", "facts_per_call", "order", "shape")),
+    "safe": (("safe",), ("choices", "steps", "all_steps", "k", "pages", "as_of", "allow", "block")),
+}
+"""Value of --compat -> the methods that it is for, the first of which it stands for; the options that it fixes."""
+ON_THE_WEB = ("pages", "as_of", "allow", "block", "language", "country")
+FROZEN = ("knowledge", "k", "retrieval", "decomposer", "facts", "steps", "all_steps", *ON_THE_WEB)
+"""Options that frozen facts and evidence leave nothing to do."""
+FLAGS = {"k": "-k", "allow": "--allow-domain", "block": "--block-domain"}
 
 
 def _option(*names: str, help: str, **more: Any) -> Any:
@@ -78,7 +91,13 @@ class Setup:
         str | None,
         _option("--abstain", help="standard (the default), generic (the default with --compat), perplexity, never."),
     ] = None
-    k: Annotated[int, _option("-k", min=1, help="Passages a judge sees for each fact.")] = 5
+    evidence: Annotated[
+        Path | None,
+        _option("--evidence", help="Judge by frozen facts and evidence (made by `veridical freeze`), offline."),
+    ] = None
+    k: Annotated[
+        int | None, _option("-k", min=1, help="Passages a judge sees for each fact (5), or a search finds (safe: 3).")
+    ] = None
     concurrency: Annotated[int, _option("--concurrency", min=1, help="Most model calls at once.")] = 16
     read: Annotated[
         str, _option("--read", help="How verdicts are read: logits, logprobs, text, or auto (asks the judge once).")
@@ -110,13 +129,31 @@ class Setup:
         int, _option("--facts-per-call", min=1, help="Facts that share a call of the judge (read from text).")
     ] = 1
     compat: Annotated[
-        str | None, _option("--compat", help="factscore: prompts, passages and rules as the released code has them.")
+        str | None, _option("--compat", help="factscore or safe: choices and rules as the released code has them.")
     ] = None
     defect: Annotated[
         list[str] | None,
         _option("--defect", help=f"A mistake of the released code to repeat, with --compat: {', '.join(DEFECTS)}."),
     ] = None
     combine: Annotated[str, _option("--combine", help=f"Rule of a + method: {', '.join(RULES)}.")] = "all"
+    steps: Annotated[int, _option("--steps", min=1, help="safe: most searches for a fact.")] = STEPS
+    all_steps: Annotated[
+        bool, _option("--all-steps/--early-stop", help="safe: search to the last step, or until the judge has enough.")
+    ] = False
+    pages: Annotated[
+        bool, _option("--pages", help="Read the pages that a web search finds, instead of their snippets alone.")
+    ] = False
+    as_of: Annotated[
+        str | None, _option("--as-of", help="Web evidence from before the end of this day only: YYYY-MM-DD.")
+    ] = None
+    allow: Annotated[
+        list[str] | None, _option("--allow-domain", help="Web evidence from this domain only; may be repeated.")
+    ] = None
+    block: Annotated[
+        list[str] | None, _option("--block-domain", help="No web evidence from this domain; may be repeated.")
+    ] = None
+    language: Annotated[str, _option("--language", help="Language of a web search (ISO 639-1).")] = "en"
+    country: Annotated[str, _option("--country", help="Country of a web search (ISO 3166-1).")] = "us"
     np_model: Annotated[
         str | None,
         _option("--np-model", help="Masked language model of np: hf/facebook/npm-single (published), hf/FOLDER, …"),
@@ -154,7 +191,7 @@ class Setup:
         _one_of("--order", self.order, ("best_last", "best_first"))
         _one_of("--combine", self.combine, RULES)
         if self.compat is not None:
-            _one_of("--compat", self.compat, ("factscore",))
+            _one_of("--compat", self.compat, tuple(COMPAT))
         checked(self.defect or ())
         rule(self.abstain or "standard")
         self._together()
@@ -166,27 +203,48 @@ class Setup:
             raise UsageError(f"--read {self.read} is for a --judge")
         if by_probability and (self.choices == "three" or self.facts_per_call > 1):
             raise UsageError("--choices three and --facts-per-call are read from the text: --read text")
-        if self.defect and not self.compat:
+        if self.defect and self.compat != "factscore":
             raise UsageError("--defect repeats a mistake of the released code: it goes with --compat factscore")
-        if self.compat and any(map(self._changed, ("choices", "facts_per_call", "order", "shape"))):
-            raise UsageError("--compat factscore fixes --choices, --facts-per-call, --order and --shape")
         if self._changed("encoder") and self.retrieval == "bm25":
             raise UsageError("--encoder is for --retrieval dense or hybrid")
         if self._changed("combine") and not any("+" in recipe for recipe in self._recipes):
             raise UsageError(f"--combine is for a method with +, not for {self.recipe}")
-        if not self.names <= set(METHODS):
-            return  # it is said where methods are made
+        if not self.on_the_web and (given := self._first(ON_THE_WEB)):
+            raise UsageError(f"{_flag(given)} is for a search of the web: --knowledge web:PROVIDER")
+        if self.evidence and (given := self._first(FROZEN)):
+            raise UsageError(f"--evidence brings its own facts and evidence: {_flag(given)} would do nothing")
+        if self.names <= set(METHODS):  # else it is said where methods are made
+            self._obeyed()
+
+    def _obeyed(self) -> None:
+        """Refuse options of other methods, and those that --compat fixes."""
         for name, methods in OBEYED.items():
             if self._changed(name) and not self.names & set(methods):
-                option = "-k" if name == "k" else f"--{name.replace('_', '-')}"
-                raise UsageError(f"{option} is for a method with {' or '.join(methods)}, not for {self.recipe}")
+                raise UsageError(f"{_flag(name)} is for a method with {' or '.join(methods)}, not for {self.recipe}")
+        if self.compat is None:
+            return
+        methods, fixed = COMPAT[self.compat]
+        if not self.names & set(methods):
+            raise UsageError(f"--compat {self.compat} is for method {' or '.join(methods)}, not for {self.recipe}")
+        if self._first(fixed):
+            raise UsageError(f"--compat {self.compat} fixes {', '.join(map(_flag, fixed))}")
+
+    def _first(self, names: tuple[str, ...]) -> str | None:
+        """The first of these options that was given."""
+        return next((name for name in names if self._changed(name)), None)
 
     def _changed(self, name: str) -> bool:
         return getattr(self, name) != type(self).__dataclass_fields__[name].default
 
     @property
     def recipe(self) -> str:
-        return self.method or ("factscore" if self.judge or self.compat else EMBEDDED)
+        if self.compat:
+            return self.method or COMPAT[self.compat][0][0]
+        return self.method or ("factscore" if self.judge else EMBEDDED)
+
+    @property
+    def on_the_web(self) -> bool:
+        return self.knowledge is not None and self.knowledge.startswith(WEB)
 
     @property
     def names(self) -> frozenset[str]:
@@ -201,7 +259,11 @@ class Setup:
 
     @property
     def needs_knowledge(self) -> bool:
-        return not self.names - {"cascade"} <= WITHOUT_KNOWLEDGE
+        return self.evidence is None and not self.names - {"cascade"} <= WITHOUT_KNOWLEDGE
+
+
+def _flag(name: str) -> str:
+    return FLAGS.get(name, f"--{name.replace('_', '-')}")
 
 
 def _one_of(option: str, value: str, allowed: tuple[str, ...]) -> None:
