@@ -1,23 +1,28 @@
 """Bounded concurrency that adapts to what the server bears.
 
 Additive increase, multiplicative decrease as in TCP (Jacobson 1988): slow start up to the limit, half of it on the
-first sign of congestion, one more a round of calls after that.
+first sign of congestion, one more a round of calls after that. `Slots` bounds any calls, `Limited` those of a model.
 """
 
 from __future__ import annotations
 
 import asyncio
 import dataclasses
+import functools
 from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 from .base import ChatReply, ChatRequest, Wrapper
-from .retry import Retryable
+from .retry import Passing
+
+T = TypeVar("T")
 
 _START = 8
 
 
 @dataclasses.dataclass
-class Limited(Wrapper):
+class Slots:
     """At most `limit` calls at once, first come first served; fewer while the server is congested.
 
     Rate limits, overload and time-outs halve the window, but only once for all calls that were under way together: a
@@ -43,15 +48,15 @@ class Limited(Wrapper):
         """Calls allowed at once now, between 1 and `limit`."""
         return int(self._window)
 
-    async def chat(self, request: ChatRequest) -> ChatReply:
-        """As the inner model, once a slot is free."""
+    async def run(self, call: Callable[[], Awaitable[T]]) -> T:
+        """What `call` gives, made once a slot is free."""
         await self._acquire()
         epoch = self._epoch
         try:
-            reply = await self.inner.chat(request)
+            reply = await call()
             self._grow()
             return reply
-        except Retryable as error:
+        except Passing as error:
             if error.trouble.congestion and epoch == self._epoch:
                 self._shrink()
             raise
@@ -90,3 +95,12 @@ class Limited(Wrapper):
             if not turn.done():  # else cancelled while it waited
                 self.in_flight += 1
                 turn.set_result(None)
+
+
+@dataclasses.dataclass
+class Limited(Slots, Wrapper):
+    """A model whose calls are bounded so."""
+
+    async def chat(self, request: ChatRequest) -> ChatReply:
+        """As the inner model, once a slot is free."""
+        return await self.run(functools.partial(self.inner.chat, request))

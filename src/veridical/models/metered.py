@@ -1,23 +1,45 @@
-"""Two counts of model calls: what the work takes (`Counted`, cached or not) and what is really paid (`Paid`)."""
+"""Two counts of calls: what the work takes (`Counted`, cached or not) and what is really paid (`Paid`).
+
+Searches of the web are counted by the same means: `book` and `Paying`.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import dataclasses
-from collections.abc import Iterator
+import functools
+from collections.abc import Awaitable, Callable, Iterator
 from contextvars import ContextVar
+from typing import Any, TypeVar
+
+import msgspec
 
 from ..errors import BudgetSpent, FatalError, UsageError, VeridicalError
 from ..types import Usage
 from .base import ChatReply, ChatRequest, Wrapper
 from .bill import Price
 
+T = TypeVar("T")
+CALL = Usage(calls=1)
+SEARCH = Usage(searches=1)
+
+
+def used(reply: Any, unit: Usage) -> Usage:
+    """What a reply took: a `CALL` or `SEARCH`, with the reply's cost, and its tokens where it has any."""
+    return msgspec.structs.replace(
+        unit,
+        prompt_tokens=getattr(reply, "prompt_tokens", 0),
+        completion_tokens=getattr(reply, "completion_tokens", 0),
+        cost=reply.cost,
+    )
+
+
 # What the work takes
 
 
 class Meter:
-    """Adds up what was asked of models inside a `measure()`."""
+    """Adds up what was asked of models and of the web inside a `measure()`."""
 
     def __init__(self) -> None:
         self.usage = Usage()
@@ -28,13 +50,19 @@ _meters: ContextVar[tuple[Meter, ...]] = ContextVar("meters", default=())
 
 @contextlib.contextmanager
 def measure() -> Iterator[Meter]:
-    """Count the replies of `Counted` models inside the block, in tasks started there too; blocks may be nested."""
+    """Count what is booked inside the block, in tasks started there too; blocks may be nested."""
     meter = Meter()
     token = _meters.set((*_meters.get(), meter))
     try:
         yield meter
     finally:
         _meters.reset(token)
+
+
+def book(usage: Usage) -> None:
+    """Add to all meters that are on."""
+    for meter in _meters.get():
+        meter.usage += usage
 
 
 @dataclasses.dataclass
@@ -44,11 +72,7 @@ class Counted(Wrapper):
     async def chat(self, request: ChatRequest) -> ChatReply:
         """As the inner model."""
         reply = await self.inner.chat(request)
-        used = Usage(
-            calls=1, prompt_tokens=reply.prompt_tokens, completion_tokens=reply.completion_tokens, cost=reply.cost
-        )
-        for meter in _meters.get():
-            meter.usage += used
+        book(used(reply, CALL))
         return reply
 
     async def reject(self, request: ChatRequest) -> None:
@@ -62,12 +86,14 @@ class Counted(Wrapper):
 
 @dataclasses.dataclass
 class Budget:
-    """Money for a run, shared by its models. `max_cost` is in US dollars; None = no limit."""
+    """Money for a run, shared by its models and searches. `max_cost` is in US dollars; None = no limit."""
 
     max_cost: float | None = None
     spent: float = 0.0
     """US dollars."""
     calls: int = 0
+    """Of models."""
+    searches: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
     stopped: bool = False
@@ -109,14 +135,15 @@ class Budget:
         self.stopped = True
         self._wake()
 
-    def settle(self, number: int, reply: ChatReply | None) -> None:
-        """End a reservation and book what the call cost; None = nothing."""
+    def settle(self, number: int, usage: Usage | None) -> None:
+        """End a reservation and book what the call took; None = nothing."""
         del self._reserved[number]
-        if reply is not None:
-            self.calls += 1
-            self.spent += reply.cost
-            self.prompt_tokens += reply.prompt_tokens
-            self.completion_tokens += reply.completion_tokens
+        if usage is not None:
+            self.calls += usage.calls
+            self.searches += usage.searches
+            self.spent += usage.cost
+            self.prompt_tokens += usage.prompt_tokens
+            self.completion_tokens += usage.completion_tokens
         self._wake()
 
     def _wake(self) -> None:
@@ -128,43 +155,67 @@ class Budget:
 
 
 @dataclasses.dataclass
-class Paid(Wrapper):
+class Paying:
     """Books what calls really cost, beneath the cache and the retries, and stops before the budget is exceeded.
 
     A call that fails is booked with what its error has `spent`; a call that is cancelled may have been billed, and is
-    booked with all that was reserved for it. With a price `max_cost` holds as long as the server keeps to max_tokens;
-    where it does not, the dearest call beyond its worst case is assumed of every later one. Without a price the dearest
-    call so far stands for the worst case, so that the calls under way together may exceed `max_cost`.
+    booked with all that was reserved for it.
+    """
+
+    budget: Budget
+    _dearest: float = dataclasses.field(default=0.0, init=False, repr=False)
+    """US dollars of the dearest call that cost more than was reserved for it."""
+
+    async def pay(self, worst: float, call: Callable[[], Awaitable[T]], unit: Usage) -> T:
+        """What `call` gives, a reply with a `cost`; `worst` is the most that it is expected to cost, in US dollars.
+
+        Raises `BudgetSpent` before a call that the budget cannot bear.
+        """
+        number, reserved = await self._reserve(worst)
+        paid: Usage | None = None
+        try:
+            reply = await call()
+            paid = used(reply, unit)
+            return reply
+        except VeridicalError as error:
+            if error.spent is not None:
+                paid = used(error.spent, unit)
+            raise
+        except asyncio.CancelledError:
+            paid = msgspec.structs.replace(unit, cost=reserved)
+            raise
+        finally:
+            if paid is not None and paid.cost > reserved:
+                self._dearest = max(self._dearest, paid.cost)
+            self.budget.settle(number, paid)
+
+    async def _reserve(self, worst: float) -> tuple[int, float]:
+        """The reservation and its US dollars; once more if a dearer call has ended while this one waited."""
+        while True:
+            reserved = max(worst, self._dearest)
+            number = await self.budget.reserve(reserved)
+            if self._dearest <= reserved:
+                return number, reserved
+            self.budget.settle(number, None)
+
+
+@dataclasses.dataclass
+class Paid(Wrapper):
+    """A model whose calls are paid so.
+
+    With a price `max_cost` holds as long as the server keeps to max_tokens; where it does not, the dearest call beyond
+    its worst case is assumed of every later one. Without a price the dearest call so far stands for the worst case, so
+    that the calls under way together may exceed `max_cost`.
     """
 
     budget: Budget
     price: Price | None = None
-    _dearest: float = dataclasses.field(default=0.0, init=False, repr=False)
-    """US dollars of the dearest call that cost more than was reserved for it."""
+    _paying: Paying = dataclasses.field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._paying = Paying(self.budget)
 
     async def chat(self, request: ChatRequest) -> ChatReply:
         """As the inner model. Raises `BudgetSpent` before a call that the budget cannot bear."""
-        number, worst = await self._reserve(request)
-        paid: ChatReply | None = None
-        try:
-            paid = await self.inner.chat(request)
-            return paid
-        except VeridicalError as error:
-            paid = error.spent
-            raise
-        except asyncio.CancelledError:
-            paid = ChatReply(text="", cost=worst)
-            raise
-        finally:
-            if paid is not None and paid.cost > worst:
-                self._dearest = max(self._dearest, paid.cost)
-            self.budget.settle(number, paid)
-
-    async def _reserve(self, request: ChatRequest) -> tuple[int, float]:
-        """The reservation and its US dollars; once more if a dearer call has ended while this one waited."""
-        while True:
-            worst = max(self.price.worst(request) if self.price else 0.0, self._dearest)
-            number = await self.budget.reserve(worst)
-            if self._dearest <= worst:
-                return number, worst
-            self.budget.settle(number, None)
+        worst = self.price.worst(request) if self.price else 0.0
+        return await self._paying.pay(worst, functools.partial(self.inner.chat, request), CALL)

@@ -1,18 +1,23 @@
 """Retry what may pass on another try, for a bounded number of attempts and a bounded wait.
 
 Composition is `Cached(Retrying(Limited(client)))`: a slot of the limiter is free while a call waits for its next try.
+The policy, `Retries`, repeats any call; `Retrying` applies it to a model.
 """
 
 from __future__ import annotations
 
 import asyncio
 import dataclasses
+import functools
 import random
 from collections.abc import Awaitable, Callable
 from enum import StrEnum
+from typing import Any, TypeVar
 
-from ..errors import FatalError, ModelError
+from ..errors import FatalError, ModelError, StageError
 from .base import ChatReply, ChatRequest, Wrapper
+
+T = TypeVar("T")
 
 
 class Trouble(StrEnum):
@@ -30,12 +35,13 @@ class Trouble(StrEnum):
         return self in (Trouble.RATE_LIMIT, Trouble.OVERLOAD, Trouble.TIMEOUT)
 
 
-class Retryable(ModelError):
+class Passing(StageError):
     """This call failed and the same call may succeed later."""
 
-    def __init__(
-        self, message: str, *, trouble: Trouble, retry_after: float | None = None, spent: ChatReply | None = None
-    ) -> None:
+    final: type[StageError] = StageError
+    """What it becomes once it has been repeated often enough."""
+
+    def __init__(self, message: str, *, trouble: Trouble, retry_after: float | None = None, spent: Any = None) -> None:
         super().__init__(message)
         self.spent = spent
         self.trouble = trouble
@@ -43,9 +49,15 @@ class Retryable(ModelError):
         """Seconds that the server asks to wait; None if it says nothing."""
 
 
+class Retryable(Passing, ModelError):
+    """A call of a model that failed and may succeed later."""
+
+    final = ModelError
+
+
 @dataclasses.dataclass
-class Retrying(Wrapper):
-    """Repeat `Retryable` calls with exponential backoff and full jitter; every other error passes at once.
+class Retries:
+    """Repeat calls that fail with `Passing`, with exponential backoff and full jitter; other errors pass at once.
 
     Trouble that is not of one item must not be booked as one item's failure: after `circuit` calls in a row that used
     up their attempts, with no answer of any kind between them, `FatalError` stops the (resumable) run. Where the server
@@ -70,21 +82,24 @@ class Retrying(Wrapper):
     _lost: int = dataclasses.field(default=0, init=False, repr=False)
     _answered: bool = dataclasses.field(default=False, init=False, repr=False)
 
-    async def chat(self, request: ChatRequest) -> ChatReply:
-        """As the inner model, repeated. Raises `ModelError` naming attempts and last error when they are used up."""
+    async def run(self, call: Callable[[], Awaitable[T]], name: str) -> T:
+        """What `call` gives, made until it does; `name` says in messages whom it asks.
+
+        Raises the `final` error of what it failed with, naming attempts and last error, when they are used up.
+        """
         waited = 0.0
         for attempt in range(1, self.attempts + 1):
             try:
-                reply = await self.inner.chat(request)
-            except Retryable as error:
+                reply = await call()
+            except Passing as error:
                 wait = self._wait(attempt, error.retry_after)
                 if attempt == self.attempts or waited + wait > self.max_wait:
-                    raise self._given_up(error, attempt, waited) from error
+                    raise self._given_up(error, attempt, waited, name) from error
                 self.retries += 1
                 self.waited += wait
                 waited += wait
                 await self.sleep(wait)
-            except ModelError:  # an answer all the same: the server is there
+            except StageError:  # an answer all the same: the server is there
                 self._answer()
                 raise
             else:
@@ -100,15 +115,24 @@ class Retrying(Wrapper):
     def _answer(self) -> None:
         self._answered, self._lost = True, 0
 
-    def _given_up(self, error: Retryable, attempt: int, waited: float) -> ModelError | FatalError:
+    def _given_up(self, error: Passing, attempt: int, waited: float, name: str) -> StageError | FatalError:
         self._lost += 1
         tried = f"{attempt} attempt{'s' if attempt > 1 else ''} over {waited:.0f} s of waiting"
         asked = (
             f" (it asks for {error.retry_after:.0f} s more)" if error.retry_after and attempt < self.attempts else ""
         )
-        message = f"{self.name}: given up after {tried}{asked}; last error: {error}"
+        message = f"{name}: given up after {tried}{asked}; last error: {error}"
         unreachable = error.trouble is Trouble.CONNECTION and not self._answered
         if unreachable or self._lost >= self.circuit:
             what = "server unreachable" if error.trouble is Trouble.CONNECTION else "the server answers no call"
             return FatalError(f"{what}: {message}")
-        return ModelError(message)
+        return error.final(message)
+
+
+@dataclasses.dataclass
+class Retrying(Retries, Wrapper):
+    """A model whose calls are repeated by this policy."""
+
+    async def chat(self, request: ChatRequest) -> ChatReply:
+        """As the inner model, repeated. Raises `ModelError` naming attempts and last error when they are used up."""
+        return await self.run(functools.partial(self.inner.chat, request), self.name)
