@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from .errors import UsageError, leaf
-from .folder import ReportWriter, RunFolder
+from .folder import RunFolder
 from .pipeline import Method, evaluate
 from .types import Generation, Report
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -69,53 +73,60 @@ async def run(
             )
     on_event(Started(total, skipped))
     with folder.appending() as writer:
-        try:
-            written = await _ordered(todo, method, writer, in_flight, on_event)
-        except BaseExceptionGroup as group:
-            raise leaf(group) from None
+
+        def write(report: Report) -> None:
+            writer.write(report)
+            on_event(Reported(report))
+
+        written = await ordered(todo, lambda generation: evaluate(generation, method), write, in_flight=in_flight)
     on_event(Ended(written))
     return written
 
 
-async def _ordered(
-    todo: Iterable[Generation],
-    method: Method,
-    writer: ReportWriter,
+async def ordered(
+    todo: Iterable[Item],
+    work: Callable[[Item], Coroutine[Any, Any, Result]],
+    write: Callable[[Result], None],
+    *,
     in_flight: int,
-    on_event: Callable[[Event], None],
 ) -> int:
-    """At most `in_flight` generations are judged at once, and at most four times as many wait for their turn to be
-    written: one slow generation holds up neither the others nor the order."""
+    """Write what `work` makes of each item, in the items' order; returns how many were written.
+
+    At most `in_flight` items are worked on at once, and at most four times as many wait for their turn to be written:
+    one slow item holds up neither the others nor the order. The first error of either stops it, after the results that
+    are finished in order have been written; what could not be written is not written past.
+    """
     slots = asyncio.Semaphore(in_flight)
-    window: deque[asyncio.Task[Report]] = deque()
+    window: deque[asyncio.Task[Result]] = deque()
     written, broken = 0, False
 
-    async def judged(generation: Generation) -> Report:
+    async def worked(item: Item) -> Result:
         async with slots:
-            return await evaluate(generation, method)
+            return await work(item)
 
     def write_first() -> None:
         nonlocal written, broken
-        report = window[0].result()
-        broken = True  # until it is on disk: nothing may be written behind a report that could not be
-        writer.write(report)
+        result = window[0].result()
+        broken = True  # until it is on disk: nothing may be written behind a result that could not be
+        write(result)
         broken = False
         window.popleft()
         written += 1
-        on_event(Reported(report))
 
     try:
         async with asyncio.TaskGroup() as group:
-            for generation in todo:
-                window.append(group.create_task(judged(generation)))
+            for item in todo:
+                window.append(group.create_task(worked(item)))
                 while window and (window[0].done() or len(window) >= 4 * in_flight):
                     await asyncio.wait([window[0]])
                     write_first()
                 if len(window) >= in_flight:
-                    await asyncio.sleep(0)  # let the judges run before more input is read
+                    await asyncio.sleep(0)  # let the work go on before more input is read
             while window:
                 await asyncio.wait([window[0]])
                 write_first()
+    except BaseExceptionGroup as group:
+        raise leaf(group) from None
     finally:
         while (
             not broken and window and window[0].done() and not window[0].cancelled() and window[0].exception() is None

@@ -293,11 +293,13 @@ class Cached(Wrapper):
     """
 
     store: CallStore
+    keep_cut: bool = False
+    """Keep replies that were cut too, apart from all others: where a cut text is a result, it is paid for once."""
 
     async def chat(self, request: ChatRequest) -> ChatReply:
         """The stored reply, or the inner model's."""
         return await self.store.get_or_call(
-            self._question(request), functools.partial(self.inner.chat, request), ChatReply, complete=_complete
+            self._question(request), functools.partial(self.inner.chat, request), ChatReply, complete=self._complete
         )
 
     async def reject(self, request: ChatRequest) -> None:
@@ -305,8 +307,8 @@ class Cached(Wrapper):
         self.store.forget(self._question(request))
 
     def _question(self, request: ChatRequest) -> Question:
-        return Question("chat", self.name, self.identity, request)
+        return Question("text" if self.keep_cut else "chat", self.name, self.identity, request)
 
-
-def _complete(reply: ChatReply) -> bool:
-    return bool(reply.text.strip()) and (reply.finish_reason != "length" or reply.logprobs is not None)
+    def _complete(self, reply: ChatReply) -> bool:
+        whole = self.keep_cut or reply.finish_reason != "length" or reply.logprobs is not None
+        return whole and bool(reply.text.strip())

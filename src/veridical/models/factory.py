@@ -26,6 +26,7 @@ def open_model(
     concurrency: int = 16,
     timeout: float = 300.0,
     attempts: int = 6,
+    keep_cut: bool = False,
 ) -> LanguageModel:
     """The model that a name stands for, with everything around it.
 
@@ -36,8 +37,8 @@ def open_model(
     From the outside in: `Counted` books each reply for the report, cached or not; `Cached` answers what was asked
     before and takes no slot for it; `Retrying` waits outside of any slot; `Limited` bounds calls at once; `Paid` books
     what is really spent and stops at the budget; then the client. Nothing is sent yet, but weights named by the hub and
-    not in its cache are downloaded. `timeout` is in seconds for one
-    request. Raises `UsageError` for a name, key, file or price that is missing.
+    not in its cache are downloaded. `timeout` is in seconds for one request; with `keep_cut` replies that max_tokens
+    cut are kept in the cache too. Raises `UsageError` for a name, key, file or price that is missing.
     """
     budget = budget or Budget()
     client = _local(spec)
@@ -46,7 +47,7 @@ def open_model(
         model = Paid(client, budget, Price(prompt=0.0, completion=0.0))  # it bounds its calls, nothing to retry
     else:
         model = Retrying(Limited(_remote(spec, budget, timeout, concurrency), limit=concurrency), attempts=attempts)
-    return Counted(Cached(model, store) if store else model)
+    return Counted(Cached(model, store, keep_cut=keep_cut) if store else model)
 
 
 def _local(spec: str) -> LanguageModel | None:
