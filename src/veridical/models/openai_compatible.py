@@ -71,7 +71,7 @@ class OpenAICompatible:
         self.name = self.name or self.model
         self.base_url = normal_base_url(self.base_url, self.dialect.chat_path)
         self._url = _join(self.base_url, self.dialect.chat_path)
-        self._proxy = _proxy(self._url)
+        self._proxy = proxy_for(self._url)
         self.api_key = (self.api_key or "").strip() or None
         if self.api_key and not (self.api_key.isascii() and self.api_key.isprintable()):
             raise UsageError("the API key holds characters that no key has")
@@ -204,7 +204,7 @@ def _join(base_url: str, chat_path: str) -> yarl.URL:
     return base.with_path(base.path.rstrip("/") + chat_path, keep_query=True)
 
 
-def _proxy(url: yarl.URL) -> str | None:
+def proxy_for(url: yarl.URL) -> str | None:
     """The environment's proxy for this address, looked up once; none for this machine."""
     host = url.host or ""
     if host in ("localhost", "127.0.0.1", "::1") or urllib.request.proxy_bypass(host):

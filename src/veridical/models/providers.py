@@ -73,12 +73,24 @@ def providers(environ: Mapping[str, str] = os.environ) -> dict[str, Provider]:
     Raises `UsageError` for a user's file that cannot be read, `InputError` for what it holds.
     """
     tables = tomllib.loads(importlib.resources.files("veridical.models").joinpath("providers.toml").read_text("utf-8"))
+    own, file = users_tables(environ)
+    for name, table in own.items():
+        if name != "search":
+            tables[name] = _merged(tables.get(name, {}), table)
+    return {name: _provider(name, table, file) for name, table in tables.items()}
+
+
+def users_tables(environ: Mapping[str, str] = os.environ) -> tuple[dict[str, dict[str, Any]], str]:
+    """The tables of the user's file, and its name; none without a file. `search` is of providers of web search.
+
+    Raises as `providers`.
+    """
     path = _users_file(environ)
-    for name, table in _read(path).items() if path else ():
+    tables = _read(path) if path else {}
+    for name, table in tables.items():
         if not isinstance(table, dict):
             raise InputError("must be a table", file=str(path), field=name)
-        tables[name] = _merged(tables.get(name, {}), table)
-    return {name: _provider(name, table, str(path)) for name, table in tables.items()}
+    return tables, str(path or "")
 
 
 def endpoint(spec: str, environ: Mapping[str, str] = os.environ) -> Endpoint:
