@@ -31,9 +31,10 @@ LAYERS = [
     "pipeline",
     "parts",
     "methods",
-    "inputs folder export",
+    "inputs folder export datasets",
     "benchmarks",
     "run estimate",
+    "generate",
     "cli",
     "__main__",
 ]

@@ -114,7 +114,9 @@ def _files(path: Path, task: str) -> list[Path]:
     """The task's files by name; the order is that of code points, which no file system changes."""
     if not path.is_dir():
         raise UsageError(f"{path}: not a folder; LongFact is read from a folder of longfact-{task}_TOPIC.jsonl")
-    found = [file for file in (*path.iterdir(), *path.glob("*/*")) if (m := _NAME.fullmatch(file.name)) and m[1] == task]
+    found = [
+        file for file in (*path.iterdir(), *path.glob("*/*")) if (m := _NAME.fullmatch(file.name)) and m[1] == task
+    ]
     folders = sorted({file.parent.name for file in found})
     if not found:
         raise UsageError(f"{path}: no file longfact-{task}_TOPIC.jsonl in it or in a folder of it")

@@ -22,6 +22,7 @@ COMMANDS: dict[str, str] = {
     "models": "Judges at hand: list, fetch an embedded one, probe an endpoint.",
     "methods": "The published recipes and the embedded one.",
     "biographies": "Draw people from a table and write the prompts of FActScore's biographies.",
+    "data": "Published data sets: list and fetch.",
     "cache": "What the cache of calls holds; clear it.",
 }
 """Name of each command and its one line of help; the command is `app` in the module of that name."""
