@@ -15,6 +15,8 @@ from ..errors import FatalError, UsageError, VeridicalError, leaf
 from .app import app
 
 STOPPED = 3
+RESUMABLE = (["score"], ["generate"], ["longfact"], ["data"])
+"""Commands that go on where they stopped when they are called again."""
 INTERRUPTED = 130
 """What the option parser makes of Ctrl-C."""
 INTERRUPTED_WORDS = "veridical: stopped; the same command goes on where it stopped"
@@ -53,9 +55,8 @@ def run(arguments: list[str] | None = None) -> int:
     except (VeridicalError, BaseExceptionGroup) as error:
         error = leaf(error)
         if isinstance(error, FatalError):
-            more = (
-                " (the same command goes on where it stopped)" if (arguments or sys.argv[1:])[:1] == ["score"] else ""
-            )
+            goes_on = (arguments or sys.argv[1:])[:1] in RESUMABLE
+            more = " (the same command goes on where it stopped)" if goes_on else ""
             return _say(f"veridical: stopped: {error}{more}", STOPPED)
         if isinstance(error, UsageError):
             return _say(f"veridical: {error}", 2)

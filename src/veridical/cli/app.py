@@ -22,6 +22,7 @@ COMMANDS: dict[str, str] = {
     "models": "Judges at hand: list, fetch an embedded one, probe an endpoint.",
     "methods": "The published recipes and the embedded one.",
     "biographies": "Draw people from a table and write the prompts of FActScore's biographies.",
+    "generate": "Answers of a model to a prompt set, ready to be scored.",
     "data": "Published data sets: list and fetch.",
     "cache": "What the cache of calls holds; clear it.",
 }
