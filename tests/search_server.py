@@ -14,7 +14,8 @@ the queries.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -154,3 +155,12 @@ class SearchServer(Loopback):
         searcher.retries.sleep = sleep
         searcher.retries.jitter = lambda: 0.0
         return searcher
+
+
+@contextlib.asynccontextmanager
+async def searching(handler: Handler | None = None, **settings: Any) -> AsyncIterator[tuple[SearchServer, WebSearcher]]:
+    """A server and its searcher: `async with searching(handler, attempts=2) as (server, searcher)`."""
+    async with SearchServer(handler) as server:
+        searcher = server.searcher(**settings)
+        yield server, searcher
+        await searcher.close()
