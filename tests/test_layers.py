@@ -14,7 +14,7 @@ LAYERS = [
     "text",
     "signature failures",
     "prompts replies",
-    "metrics stats calibration",
+    "metrics stats calibration correction",
     "scores",
     "gold",
     "compare",
