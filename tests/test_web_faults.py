@@ -39,6 +39,7 @@ from veridical.run import run
 from veridical.types import AtomicFact, Decomposition, Generation, Label, Query, Verdict
 
 FACT = Query(text="Marie Curie was born in Warsaw in 1867.")
+BUSY = Answer({"error": "Waiting for a server: maxlag"}, headers={"Retry-After": "0"})
 
 
 @pytest.fixture
@@ -84,7 +85,7 @@ async def test_q1_what_was_cached_is_found_even_without_credit(store):
         assert await searcher.search(FACT, k=3) == first
 
 
-@pytest.mark.parametrize("fault", [BROKEN, GATEWAY, too_many(), EMPTY, NO_JSON, CUT, RESET], ids=str)
+@pytest.mark.parametrize("fault", [BROKEN, GATEWAY, too_many(), EMPTY, NO_JSON, CUT, RESET, BUSY], ids=str)
 async def test_f37_what_may_pass_is_tried_again(fault):
     async with searching([fault, fault, reply()]) as (server, searcher):
         assert len(await searcher.search(FACT, k=3)) == 1

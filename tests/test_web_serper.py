@@ -113,6 +113,10 @@ def test_f36_highlighted_words_may_be_a_list_or_a_text_or_anything(highlighted):
         ({"title": "Ann Doe", "type": "Actor"}, "Ann Doe: Actor."),
         ({"title": "1867", "description": 1867}, "1867."),
         ({"title": 7, "type": ["Actor", "Singer"]}, "7: Actor, Singer."),
+        (
+            {"title": 10**400, "type": float("nan"), "description": True, "attributes": {"Born": 1970.5}},
+            "Born: 1970.5.",
+        ),
     ],
 )
 def test_f36_a_panel_without_a_title_has_no_none(panel, text):

@@ -65,6 +65,11 @@ def test_what_cannot_be_opened_is_told(spec, settings, words):
         open_search(spec, **{"environ": HERE} | settings)
 
 
+def test_a_dry_search_needs_no_key():
+    nobody = {"HOME": "/nowhere"}
+    assert open_search("serper", dry=True, environ=nobody).identity == open_search("serper", environ=HERE).identity
+
+
 def test_a_key_is_not_needed_at_an_address_of_ones_own():
     assert place("serper+http://127.0.0.1:1", {"HOME": "/nowhere"}).key is None
     found = place("serper+http://127.0.0.1:1/", HERE)

@@ -18,6 +18,7 @@ import aiohttp
 import msgspec
 import yarl
 
+from ... import __version__
 from ...errors import FatalError, SearchError, StageError
 from ...models.faults import describe, redact
 from ...models.openai_compatible import proxy_for
@@ -27,6 +28,8 @@ from .base import Dialect, Exchange, WebReply
 MOST_BYTES = 8 * 2**20
 _NOT_SENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.ClientHttpProxyError)
 _LENGTH = re.compile(r"too (?:long|large)|length|characters|\bchars\b|exceed|maximum|at most|words", re.IGNORECASE)
+_BUSY = re.compile(r"rate.?limit|too many requests|maxlag|overloaded|try again", re.IGNORECASE)
+"""Errors that come with status 200 and may pass all the same."""
 _TROUBLES = {429: Trouble.RATE_LIMIT, 408: Trouble.TIMEOUT, 504: Trouble.TIMEOUT, 524: Trouble.TIMEOUT}
 
 
@@ -111,7 +114,7 @@ class Client:
         session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=self.pool),
             cookie_jar=aiohttp.DummyCookieJar(),
-            headers={"Accept": "application/json", "User-Agent": "veridical"},
+            headers={"Accept": "application/json", "User-Agent": f"veridical/{__version__}"},
             timeout=aiohttp.ClientTimeout(total=self.timeout, sock_connect=self.connect_timeout),
         )
         self._sessions[asyncio.get_running_loop()] = session
@@ -174,7 +177,8 @@ def _error(
         return FatalError(f"{what}the provider says: {said}")
     if 300 <= status < 400 or (status in (404, 405) and not complaint and not detail.structured):
         return FatalError(f"no search API answers at this address, check the base URL; the server says: {said}")
-    if status in (408, 425, 429) or status >= 500:
+    busy = status < 300 and (detail.retry_after is not None or _BUSY.search(complaint or ""))
+    if busy or status in (408, 425, 429) or status >= 500:
         return PassingSearch(said, trouble=_TROUBLES.get(status, Trouble.OVERLOAD), retry_after=detail.retry_after)
     if status in (413, 414) or (status in (400, 422) and _LENGTH.search(complaint or detail.message)):
         return TooLong(f"{dialect.name}: {said}")

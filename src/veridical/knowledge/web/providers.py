@@ -90,11 +90,11 @@ def search_providers(environ: Mapping[str, str] = os.environ) -> dict[str, Provi
     return known
 
 
-def place(spec: str, environ: Mapping[str, str] = os.environ) -> Place:
+def place(spec: str, environ: Mapping[str, str] = os.environ, *, keyless: bool = False) -> Place:
     """The place of "serper", or of "serper+http://host:port" for a provider's wire format at another address.
 
     Raises `UsageError` for an unknown provider (with the known ones), an address that is none, or a missing key (with
-    the variable that should hold it). At another address a key is sent if there is one.
+    the variable that should hold it; not if `keyless`). At another address a key is sent if there is one.
     """
     name, _, address = spec.removeprefix("web:").partition("+")
     known = search_providers(environ)
@@ -104,7 +104,7 @@ def place(spec: str, environ: Mapping[str, str] = os.environ) -> Place:
     dialect = DIALECTS[provider.dialect]
     base_url = _address(address or provider.base_url)
     key = next((environ[variable].strip() for variable in provider.key if environ.get(variable, "").strip()), None)
-    if key is None and dialect.key_needed and not address:
+    if key is None and dialect.key_needed and not (address or keyless):
         raise UsageError(f"no key for web search by {name}: set the environment variable {' or '.join(provider.key)}")
     if key and not (key.isascii() and key.isprintable()):
         raise UsageError(f"the key in {' or '.join(provider.key)} holds characters that no key has")

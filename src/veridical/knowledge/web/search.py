@@ -243,15 +243,17 @@ def open_search(
     block: Sequence[str] = (),
     max_query: int | None = None,
     answers_on_top: bool = False,
+    dry: bool = False,
     environ: Mapping[str, str] = os.environ,
 ) -> WebSearcher:
     """The searcher that a name stands for: "serper", "serper+http://host:port", with or without "web:" before it.
 
     `language` and `country` are ISO codes, `before` is an ISO date, `allow` and `block` are domains, `timeout` is in
-    seconds for one request, `max_query` in characters. Nothing is sent yet. Raises `UsageError` for a name, key, price
+    seconds for one request, `max_query` in characters. Nothing is sent yet; with `dry`, for a signature or an estimate,
+    nothing is meant to be, so no key is asked for. Raises `UsageError` for a name, key, price
     or setting that is missing or none.
     """
-    found = place(spec, environ)
+    found = place(spec, environ, keyless=dry)
     budget = budget or Budget()
     if budget.max_cost is not None and found.price is None:
         raise UsageError(

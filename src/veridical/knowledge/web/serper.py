@@ -21,6 +21,7 @@ _KNOWN = frozenset(
         "topStories", "credits", "images", "news", "places", "videos",
     }
 )  # fmt: skip
+_ABSURD = 10**30
 _SPENT = ("not enough credits", "insufficient credit", "out of credits", "no credits", "quota")
 _KEY = ("unauthorized", "forbidden", "api key", "apikey")
 
@@ -147,7 +148,9 @@ def _text(value: Any) -> str:
         return one_line(value)
     if isinstance(value, bool):
         return ""
-    if isinstance(value, (int, float)):
+    if isinstance(value, int):
+        return str(value) if abs(value) < _ABSURD else ""
+    if isinstance(value, float):
         return str(value) if math.isfinite(value) else ""
     if isinstance(value, list):
         return ", ".join(text for text in map(_text, value) if text)
