@@ -1,11 +1,14 @@
 """What becomes of every fault of a provider of web search: tried again, told of one fact, or the end of the run."""
 
 import dataclasses
+import json
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from loopback import Answer
 from search_server import (
@@ -33,6 +36,9 @@ from search_server import (
 from veridical.errors import FatalError, SearchError
 from veridical.folder import RunFolder, RunInfo
 from veridical.gather import Retrieve
+from veridical.knowledge.web.http import Answer as WireAnswer
+from veridical.knowledge.web.http import PassingSearch, payload
+from veridical.knowledge.web.serper import Serper
 from veridical.models.cache import CallStore
 from veridical.pipeline import Method
 from veridical.run import run
@@ -204,6 +210,28 @@ async def test_the_key_is_in_no_message(fault):
         with pytest.raises((SearchError, FatalError)) as caught:
             await searcher.search(FACT, k=3)
         assert KEY not in f"{caught.value!r} {searcher!r} {searcher.identity}"
+
+
+@given(
+    st.sampled_from([200, 204, 301, 400, 401, 403, 404, 413, 422, 429, 500, 503, 599]),
+    st.binary(max_size=60)
+    | st.builds(
+        lambda said, name: json.dumps({name: said}).encode(),
+        st.text(max_size=20) | st.sampled_from(["Not enough credits", f"bad {KEY}", "too long", "rate limit"]),
+        st.sampled_from(["message", "error", "organic", "detail"]),
+    ),
+    st.none() | st.text(max_size=20),
+)
+def test_f37_every_answer_is_a_reply_or_one_of_our_errors(status, body, retry_after):
+    headers = {} if retry_after is None else {"Retry-After": retry_after}
+    try:
+        payload(WireAnswer(status, headers, body), Serper(), key=KEY, variables=("SERPER_API_KEY",))
+    except (SearchError, FatalError) as error:
+        assert KEY not in str(error)
+        assert len(str(error)) < 1000
+        assert not isinstance(error, PassingSearch) or error.retry_after is None or error.retry_after >= 0
+    else:
+        assert 200 <= status < 300
 
 
 # Q1, through a run

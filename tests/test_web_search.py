@@ -1,11 +1,13 @@
 """Search of the web: what is asked, shortened, cached and paid."""
 
 import asyncio
+import dataclasses
 from datetime import datetime
+from typing import Any
 
 import pytest
 
-from loopback import Request
+from loopback import Answer, Request
 from search_server import (
     BROKEN,
     CUT,
@@ -21,10 +23,11 @@ from search_server import (
     slow,
 )
 from veridical.errors import BudgetSpent, SearchError, UsageError
-from veridical.knowledge.web.search import open_search
+from veridical.knowledge.web.base import Exchange, WebRequest
+from veridical.knowledge.web.search import WebSearcher, open_search
 from veridical.models.cache import CallStore
 from veridical.models.metered import Budget, measure
-from veridical.types import Query, Usage
+from veridical.types import Passage, Query, Usage
 
 FACT = Query(text="Marie Curie was born in Warsaw in 1867.")
 HERE = {"SERPER_API_KEY": KEY, "HOME": "/nowhere"}
@@ -106,6 +109,46 @@ async def test_date_and_domains_are_seen_to_here_as_well():
     async with searching(payload, before="2023-04-01", block=["reddit.com"]) as (_, searcher):
         found = await searcher.search(FACT, k=6)
     assert [passage.title for passage in found] == ["Page 1", "Page 4", "Page 6"]
+
+
+@dataclasses.dataclass(frozen=True)
+class ByGet:
+    """A provider that is asked by GET, needs no key and refuses some queries with 403."""
+
+    name: str = "get"
+    key_needed: bool = False
+    max_query: int | None = 100
+    max_k: int = 5
+
+    def exchange(self, request: WebRequest, base_url: str, key: str | None) -> Exchange:
+        params = {"q": request.query, "n": str(request.k)}
+        return Exchange(method="GET", url=f"{base_url}/find", params=params, headers={"X-Who": "me"})
+
+    def read(self, payload: Any, request: WebRequest) -> list[Passage]:
+        return [Passage(id=text, text=text) for text in payload]
+
+    def complaint(self, status: int, payload: Any) -> str | None:
+        return payload.get("why") if isinstance(payload, dict) else None
+
+    def exhausted(self, status: int, payload: Any) -> bool:
+        return False
+
+
+async def test_a_provider_may_be_asked_by_get():
+    query = "Ünited & 1+1=2? #a %20 中文"
+    async with SearchServer(Answer(["one", "two"])) as server:
+        searcher = WebSearcher(name="web:get", dialect=ByGet(), base_url=server.url)
+        found = await searcher.search(Query(text=query), k=9)
+        server.handler = Answer({"why": "that is not to be looked for"}, status=403)
+        with pytest.raises(SearchError, match="not to be looked for"):
+            await searcher.search(Query(text="x"), k=1)
+        await searcher.close()
+    assert [passage.text for passage in found] == ["one", "two"]
+    first = server.requests[0]
+    assert (first.method, server.queries[0], first.body) == ("GET", query, b"")
+    assert first.path.endswith("&n=5")
+    assert first.headers["x-who"] == "me"
+    assert first.headers["user-agent"].startswith("veridical/")
 
 
 async def test_many_blocked_domains_leave_room_for_the_query():
