@@ -15,7 +15,7 @@ LAYERS = [
     "signature failures",
     "prompts replies",
     "metrics stats calibration correction",
-    "scores",
+    "scores agreement",
     "gold",
     "compare",
     "agree analysis",
