@@ -27,6 +27,7 @@ from .prompts import Template, fence
 from .quotes import best_quote
 from .replies.questions import read_answer, read_question
 from .selfcheck import voted
+from .showing import fitting
 from .text.normal import STOPWORDS, is_blank
 from .text.same import content, occurs, same
 from .types import AtomicFact, Evidence, Failure, Generation, Label, Passage, Quote, Verdict
@@ -120,7 +121,7 @@ class QAVerifier(LLMVerifier):
         return voted(self.model.name, outcomes)
 
     async def _answered(self, pair: _Pair, passages: Sequence[Passage]) -> Verdict | Failure:
-        shown = self._retrieve._shown(passages)
+        shown = fitting(passages, self.max_evidence_tokens)
         try:
             given = await self._ask(self._question(pair, shown), _read, self.answer_again)
         except StageError as error:

@@ -22,7 +22,7 @@ from .models.labels import label_probability
 from .prompts import Template, fence
 from .quotes import best_quote
 from .replies import THREE_WAY, TRUE_FALSE, read_verdict, read_verdicts
-from .text.normal import is_blank
+from .showing import fitting, written
 from .text.sentences import split
 from .types import AtomicFact, Evidence, Failure, Generation, Label, Passage, Quote, Verdict
 
@@ -49,7 +49,6 @@ _LABELS = {
 _MENUS = {"two": TRUE_FALSE, "three": THREE_WAY}
 _TWO = ("True", "False")
 _TOP_LOGPROBS = 20
-_BYTES_A_TOKEN = 4
 _LABEL_TOKENS = 8
 """Room for the one word that is read by its probability."""
 
@@ -220,7 +219,10 @@ class RetrieveVerifier(LLMVerifier):
     ) -> list[Verdict | Failure]:
         """See `Verifier`."""
         sentences = self._sentences(generation)
-        cases = [Asked(fact, self._shown(evidence.passages), generation, sentences) for fact, evidence in facts]
+        cases = [
+            Asked(fact, fitting(evidence.passages, self.max_evidence_tokens), generation, sentences)
+            for fact, evidence in facts
+        ]
         answerable = [place for place, case in enumerate(cases) if case.passages]
         size = self.facts_per_call
         groups = [answerable[start : start + size] for start in range(0, len(answerable), size)]
@@ -246,7 +248,7 @@ class RetrieveVerifier(LLMVerifier):
     def _fit(self, cases: Sequence[Asked]) -> bool:
         """Whether the evidence of all of them can be shown together, whole."""
         together = {passage.id: passage for case in cases for passage in case.passages}
-        return list(self._shown(tuple(together.values()))) == list(together.values())
+        return list(fitting(tuple(together.values()), self.max_evidence_tokens)) == list(together.values())
 
     async def _batched(self, cases: Sequence[Asked]) -> dict[int, Verdict]:
         numbers = [str(place + 1) for place in range(len(cases))]
@@ -280,33 +282,14 @@ class RetrieveVerifier(LLMVerifier):
         )
         topic = f"Topic: {first.generation.topic}"
         return self.batch.fill(
-            evidence=self._evidence(self._shown(unique)),
+            evidence=self._evidence(fitting(unique, self.max_evidence_tokens)),
             context=fence("context", topic) if first.generation.topic else "",
             statements=statements,
         )
 
     def _evidence(self, passages: Sequence[Passage]) -> str:
         ordered = passages if self.order == "best_first" else reversed(passages)
-        return fence("evidence", "\n\n".join(f"Title: {p.title}\n{p.text}" if p.title else p.text for p in ordered))
-
-    def _shown(self, passages: Sequence[Passage]) -> tuple[Passage, ...]:
-        """What fits, best first; blank passages are none."""
-        shown: list[Passage] = []
-        room = _BYTES_A_TOKEN * self.max_evidence_tokens
-        for passage in passages:
-            if is_blank(passage.text):
-                continue
-            room -= len(passage.title.encode()) + len(passage.text.encode())
-            if room < 0 and shown:
-                break
-            shown.append(passage if room >= 0 else _cut(passage, -room))
-        return tuple(shown)
-
-
-def _cut(passage: Passage, surplus: int) -> Passage:
-    """Without its last `surplus` bytes or some more, between words; its beginning, so that places in it stay true."""
-    kept = passage.text.encode()[:-surplus].decode(errors="ignore")
-    return msgspec.structs.replace(passage, text=kept.rpartition(" ")[0] or kept)
+        return fence("evidence", written(ordered))
 
 
 @dataclass(frozen=True)
