@@ -146,6 +146,13 @@ async def test_f37_every_request_has_a_time_out():
         assert await searcher.search(FACT, k=3)
 
 
+@pytest.mark.parametrize("fault", [CUT, NO_JSON, BROKEN], ids=str)
+async def test_a_server_that_says_anything_is_reachable(fault):
+    async with searching(fault, attempts=2) as (_, searcher):
+        with pytest.raises(SearchError, match="given up after 2 attempts"):
+            await searcher.search(FACT, k=3)
+
+
 async def test_an_outage_stops_the_run_instead_of_failing_its_facts():
     async with searching(BROKEN, attempts=1) as (_, searcher):
         searcher.retries.circuit = 3

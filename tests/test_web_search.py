@@ -22,7 +22,7 @@ from search_server import (
     searching,
     slow,
 )
-from veridical.errors import BudgetSpent, SearchError, UsageError
+from veridical.errors import BudgetSpent, FatalError, SearchError, UsageError
 from veridical.knowledge.web.base import Exchange, WebRequest
 from veridical.knowledge.web.search import WebSearcher, open_search
 from veridical.models.cache import CallStore
@@ -141,6 +141,9 @@ async def test_a_provider_may_be_asked_by_get():
         found = await searcher.search(Query(text=query), k=9)
         server.handler = Answer({"why": "that is not to be looked for"}, status=403)
         with pytest.raises(SearchError, match="not to be looked for"):
+            await searcher.search(Query(text="x"), k=1)
+        server.handler = Answer("<h1>Forbidden</h1>", status=403)
+        with pytest.raises(FatalError, match="HTTP 403: Forbidden"):
             await searcher.search(Query(text="x"), k=1)
         await searcher.close()
     assert [passage.text for passage in found] == ["one", "two"]
@@ -300,6 +303,10 @@ async def test_what_may_have_been_billed_is_booked():
         await searcher.search(FACT, k=3)
     assert len(server.requests) == 4
     assert budget.searches == 2, "a cut reply may have been billed, as the last one; errors are not"
+    async with searching({"a": 1}, budget=budget) as (_, searcher):
+        with pytest.raises(SearchError, match="none of its members"):
+            await searcher.search(FACT, k=3)
+    assert budget.searches == 3, "a reply that cannot be read was given all the same"
 
 
 async def test_a_limit_to_the_cost_needs_a_price(tmp_path):
