@@ -1,7 +1,7 @@
-"""LongFact: prompts that ask for long answers about concepts and objects of 38 topics (Wei et al. 2024, arXiv 2403.18802).
+"""LongFact: prompts that ask for long answers on concepts and objects of 38 topics (Wei et al. 2024, arXiv 2403.18802).
 
-Files as published, one JSON line a prompt, `longfact-<task>_<topic>.jsonl`; files of `veridical longfact create` are the
-same without the canary. What a prompt is called does not depend on the order in which a file system lists the files.
+Files as published, one JSON line a prompt, `longfact-<task>_<topic>.jsonl`; files of `veridical longfact create` are
+the same without the canary. What a prompt is called does not depend on the order in which a file system lists them.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def load(path: Path | str, task: str) -> LongFact:
     prompts: list[Prompt] = []
     canaries = 0
     for file in files:
-        topic = topic_named(_topic(file))
+        topic = topic_named(_topic(file).replace("-", " "))
         metadata = {"task": task, "supercategory": supercategory(topic)}
         metadata = {name: value for name, value in metadata.items() if value is not None}
         for number, record in enumerate(_records(file), 1):

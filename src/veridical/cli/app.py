@@ -23,6 +23,7 @@ COMMANDS: dict[str, str] = {
     "methods": "The published recipes and the embedded one.",
     "biographies": "Draw people from a table and write the prompts of FActScore's biographies.",
     "generate": "Answers of a model to a prompt set, ready to be scored.",
+    "longfact": "Make new LongFact-style prompts.",
     "data": "Published data sets: list and fetch.",
     "cache": "What the cache of calls holds; clear it.",
 }
