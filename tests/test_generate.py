@@ -14,10 +14,12 @@ from hypothesis import strategies as st
 from loopback import Loopback, chat, error, usage
 from veridical import cli
 from veridical.benchmarks.prompt_sets import Prompt, prompt_set
-from veridical.errors import FatalError, InputError, ModelError, UsageError
+from veridical.errors import BudgetSpent, FatalError, InputError, ModelError, UsageError
 from veridical.generate import Line, Writer, generate, lines, postamble, summarise
 from veridical.inputs import read
 from veridical.models.base import ChatReply
+from veridical.models.bill import Price
+from veridical.models.metered import Budget, Paid
 from veridical.models.scripted import Scripted
 
 PROMPTS = [
@@ -206,20 +208,33 @@ async def test_fewer_prompts_keep_the_failed_rest(tmp_path):
 
 
 async def test_memory_is_bounded_by_what_is_in_flight(tmp_path):
-    read_ahead = []
+    ahead, counted = [], []
 
     class Counting:
         def __iter__(self):
             for n in range(300):
-                read_ahead.append(n)
+                counted.append(n)
                 yield Prompt(id=f"{n}", prompt="?")
 
-    await generate(Counting(), Writer(model=Scripted("!", delay=0.0001)), tmp_path / "out", in_flight=2,
-                   on_line=lambda line: seen.append(len(read_ahead) - int(line.id)))  # fmt: skip
-    assert max(seen) <= 4 * 2 + 2
+    def on_line(line):
+        ahead.append(len(counted) - int(line.id))
+
+    writer = Writer(model=Scripted("!", delay=0.0001))
+    await generate(Counting(), writer, tmp_path / "out", in_flight=2, on_line=on_line)
+    assert max(ahead) <= 4 * 2 + 2
 
 
-seen: list[int] = []
+async def test_a_spent_budget_stops_and_keeps_what_was_paid(tmp_path):
+    out, price = tmp_path / "out", Price(prompt=0.0, completion=1.0)
+    replies = [ChatReply(text=f"answer {n}", completion_tokens=100, cost=1e-4) for n in range(6)]
+    # each call may cost 0.0001 for the answer and more for a second try: the fourth does not fit
+    worst = price.worst(Writer(model=Scripted(""), max_tokens=100).request("?"))
+    model = Paid(Scripted(replies), Budget(max_cost=worst + 2.5e-4), price)
+    with pytest.raises(BudgetSpent):
+        await generate(PROMPTS, Writer(model=model, max_tokens=100), out, in_flight=1)
+    summary = summarise(out)
+    assert summary.answered == 3 and summary.cost == pytest.approx(3e-4)
+    assert len((await made(out)).seen) == 3
 
 
 @given(st.text(), st.text())
@@ -319,7 +334,7 @@ async def test_the_command_answers_and_repeats_nothing(tmp_path, asked, capsys):
         assert await in_thread(asked, *options, "--temperature", "0.7") == 2
         assert "temperature: 0.0 then, 0.7 now" in capsys.readouterr().err
         assert server.bodies[0]["max_tokens"] == 1024 and server.bodies[0]["temperature"] == 0
-    assert next(iter(read(str(out)))).system == f"{server.url}#m"
+    assert next(iter(read(str(out)))).system == f"127.0.0.1:{server.port}/m"
 
 
 async def test_the_command_says_what_failed(tmp_path, asked, capsys):

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 import typer
@@ -107,7 +107,7 @@ def generate(
                     "samples": samples,
                     "sample_temperature": sample_temperature,
                 },
-                system=system or model,
+                system=system,
                 concurrency=concurrency,
             )
         )
@@ -127,8 +127,8 @@ async def _run(
     start: Callable[[Writer], None],
     progress: _Progress,
     *,
-    settings: dict,
-    system: str,
+    settings: dict[str, Any],
+    system: str | None,
     concurrency: int,
 ) -> None:
     store = CallStore(calls)
