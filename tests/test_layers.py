@@ -19,6 +19,7 @@ LAYERS = [
     "gold",
     "compare",
     "agree analysis",
+    "correct",
     "models",
     "knowledge",
     "nonclaims facts asking quotes showing",

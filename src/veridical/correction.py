@@ -3,10 +3,10 @@
 Three estimates of the mean that people would give, side by side:
 
 - "labels": the labelled part alone, with no judge; never biased, widest.
-- "ppi": prediction-powered inference with power tuning (Angelopoulos, Duchi and Zrnic 2023, arXiv 2311.01453), which for
-  a mean is the regression estimator of survey sampling (Cochran, Sampling Techniques, chapter 7): the judge's mean over
-  everything, times `power`, plus what the labelled part says is missing. Right whatever the judge does, since nothing is
-  assumed of it; the better the judge agrees with people, the narrower.
+- "ppi": prediction-powered inference with power tuning (Angelopoulos, Duchi and Zrnic 2023, arXiv 2311.01453), which
+  for a mean is the regression estimator of survey sampling (Cochran, Sampling Techniques, chapter 7): the judge's mean
+  over everything, times `power`, plus what the labelled part says is missing. Right whatever the judge does, since
+  nothing is assumed of it; the better the judge agrees with people, the narrower.
 - "rogan-gladen": the judge's mean solved for its sensitivity and specificity, which are estimated on the labelled part
   (Rogan and Gladen, American Journal of Epidemiology 107, 1978). Assumes that both hold everywhere in the run.
 
@@ -17,6 +17,7 @@ unsure correct nothing.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 
@@ -280,6 +281,7 @@ def _together(moves: Sequence[dict[str, float]], factors: Sequence[float]) -> fl
     return math.fsum(sum(f * m.get(key, 0.0) for f, m in zip(factors, moves, strict=True)) ** 2 for key in keys)
 
 
+@functools.lru_cache(maxsize=1024)
 def _t(level: float, df: int) -> float:
     from scipy.stats import t  # takes a second to import, which the rest of the command line need not wait for
 

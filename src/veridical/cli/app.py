@@ -16,6 +16,7 @@ COMMANDS: dict[str, str] = {
     "metrics": "Scores of a finished run: any metric, no model calls.",
     "compare": "Runs side by side on their common prompts: differences, intervals, ranking.",
     "agree": "Runs against people's labels: error rate, F1, balanced accuracy, ranking.",
+    "correct": "Scores corrected by a small part that people labelled; how much to label.",
     "analyse": "Scores by group, position, rarity, citations; how stable a ranking is.",
     "estimate": "Calls, tokens, money and time before spending any.",
     "knowledge": "Build, search and describe a knowledge source.",
