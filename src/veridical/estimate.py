@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from .errors import ModelError
@@ -18,11 +18,16 @@ from .models.base import ChatReply, ChatRequest, LanguageModel
 from .models.providers import price_of
 from .models.token_encoder import MaskedTokens, Skip, TokenVectors
 from .pipeline import evaluate
-from .types import Generation, Struct, Usage
+from .safe.dry import stand_in
+from .types import Generation, Passage, Query, Struct, Usage
 
 WORDS_PER_FACT = 5.4
 CHARACTERS_PER_TOKEN = 4.0
 """Of English prose with the tokenizers of today's models; other scripts need up to four times as many tokens."""
+
+
+SNIPPET_WORDS = 30
+"""Of a result of a web search."""
 
 
 class Estimate(Struct, frozen=True, kw_only=True, omit_defaults=False):
@@ -40,6 +45,8 @@ class Estimate(Struct, frozen=True, kw_only=True, omit_defaults=False):
     seconds: float
     """At the given latency and concurrency, without rate limits."""
     models: dict[str, Usage]
+    searches: int = 0
+    """Searches of the web."""
 
 
 class Named:
@@ -73,6 +80,22 @@ class NamedEncoder:
         pass
 
 
+class NamedSearch:
+    """A search of the web that is only counted: it finds `k` passages of a usual length, and costs nothing."""
+
+    def __init__(self, inner: Any) -> None:
+        self.name, self.identity, self.price = inner.name, inner.identity, inner.price
+        self.searches = 0
+
+    async def search(self, query: Query, *, k: int) -> list[Passage]:
+        self.searches += 1
+        text = "word " * SNIPPET_WORDS
+        return [Passage(id=f"{self.name}/{self.searches}.{n}", text=f"{text}{query.text}") for n in range(k)]
+
+    async def close(self) -> None:
+        pass
+
+
 class DryRun:
     """A stand-in for a model: counts what it is sent, answers what keeps the pipeline going."""
 
@@ -90,7 +113,7 @@ class DryRun:
 
     async def chat(self, request: ChatRequest) -> ChatReply:
         prompt = sum(len(message.content) for message in request.messages)
-        text = _facts(request.messages[-1].content) if self.splits else _answer(request)
+        text = stand_in(request) or (_facts(request.messages[-1].content) if self.splits else _answer(request))
         self.usage += Usage(
             calls=1,
             prompt_tokens=round(prompt / CHARACTERS_PER_TOKEN),
@@ -155,6 +178,17 @@ def _dry(method: Method) -> tuple[Method, list[DryRun]]:
     return emptied(method, splits=False), made
 
 
+def _parts(part: Any) -> Iterator[Any]:
+    """Everything that a method is made of."""
+    yield part
+    if dataclasses.is_dataclass(part) and not isinstance(part, type):
+        for one in dataclasses.fields(part):
+            yield from _parts(getattr(part, one.name))
+    elif isinstance(part, tuple):
+        for one in part:
+            yield from _parts(one)
+
+
 def _cost(name: str, usage: Usage) -> float | None:
     price = price_of(name)
     return None if price is None else price.of(usage.prompt_tokens, usage.completion_tokens)
@@ -191,9 +225,12 @@ async def estimate(
         facts += len(report.facts)
         sampled += 1
     factor = total / sampled if sampled else 0.0
+    searcher = next((part for part in _parts(method) if isinstance(part, NamedSearch)), None)
+    searches = round(searcher.searches * factor) if searcher else 0
     models = {name: _scaled(_together(stand_ins, name), factor) for name in dict.fromkeys(s.name for s in stand_ins)}
     usage = sum(models.values(), Usage())
     costs = [_cost(name, used) for name, used in models.items()]
+    costs += [searches * searcher.price] if searcher else []
     return Estimate(
         generations=total,
         sampled=sampled,
@@ -202,6 +239,7 @@ async def estimate(
         prompt_tokens=usage.prompt_tokens,
         completion_tokens=usage.completion_tokens,
         cost=None if None in costs else sum(cost for cost in costs if cost is not None),
-        seconds=usage.calls * latency / concurrency,
+        seconds=(usage.calls + searches) * latency / concurrency,
         models=models,
+        searches=searches,
     )

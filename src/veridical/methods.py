@@ -8,6 +8,7 @@
 | self-check | few-shot LLM    | other answers    | LLM: do they say so too? (FActScore, SelfCheckGPT)              |
 | qa         | few-shot LLM    | the topic's page | LLM answers a question made of the fact (FActScore, appendix B) |
 | np         | clauses, no LLM | the topic's page | masked LM: nonparametric probability (FActScore)                |
+| safe       | LLM, revised    | several searches | LLM: by what was found (SAFE); irrelevant facts set aside       |
 | cascade    | of either judge | the topic's page | a cheap judge where it is sure, a costly one elsewhere          |
 
 Names joined with "+" are an ensemble: "factscore+np" is FActScore's retrieve→LM + NP.
@@ -19,14 +20,16 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from .cascade import Cascade
+from .decompose import Decomposer
 from .ensemble import Ensemble, Member, gives_probability
 from .errors import UsageError
 from .gather import Gatherer, NoEvidence
 from .models.embedded import MODELS
 from .nonparametric import NPVerifier
 from .parts import Parts, Reading
-from .pipeline import Method
+from .pipeline import Method, Triage
 from .questions import QAVerifier
+from .safe import PublishedSAFE, Rate, Relevance, Revised, SearchLoop
 from .selfcheck import Samples, SelfCheck
 from .verify import NoContextVerifier, RetrieveVerifier, Verifier
 
@@ -38,6 +41,9 @@ class Estimator(NamedTuple):
     verifier: Verifier
     llm: bool = True
     """A language model judges."""
+    triage: Triage | None = None
+    revise: Callable[[Decomposer], Decomposer] | None = None
+    """Makes facts stand alone before they are judged."""
 
 
 def embedded(parts: Parts) -> Estimator:
@@ -113,6 +119,30 @@ def np(parts: Parts) -> Estimator:
     return Estimator(parts.gathers(parts.np_k, bm25=True), verifier, llm=False)
 
 
+def safe(parts: Parts) -> Estimator:
+    """SAFE: facts made to stand alone, irrelevant ones set aside, several searches for each of the others, rated."""
+    judge, searcher = parts.asked("safe"), parts.searched("safe")
+    if preset := parts.published_safe:
+        return Estimator(
+            preset.gatherer(judge, searcher),
+            preset.verifier(judge, parts.reading),
+            triage=preset.triage(judge),
+            revise=lambda inner: preset.revised(inner, judge),
+        )
+    return Estimator(
+        SearchLoop(
+            model=judge,
+            searcher=searcher,
+            steps=parts.steps,
+            k=parts.k or PublishedSAFE.k,
+            early_stop=not parts.all_steps,
+        ),
+        Rate(model=judge, mode=parts.reading, choices=parts.choices),
+        triage=Relevance(model=judge),
+        revise=lambda inner: Revised(inner=inner, model=judge),
+    )
+
+
 def cascade(parts: Parts) -> Estimator:
     """A cheap judge where it is sure, a costly one for the rest; says how many calls that saves."""
     if "cascade" in (*parts.cheap.split("+"), *parts.costly.split("+")):
@@ -132,7 +162,7 @@ def cascade(parts: Parts) -> Estimator:
         audit=parts.audit,
         seed=parts.seed,
     )
-    return Estimator(gatherer, verifier, llm=cheap.llm or costly.llm)
+    return _joined(gatherer, verifier, [cheap, costly])
 
 
 METHODS: dict[str, Callable[[Parts], Estimator]] = {
@@ -142,6 +172,7 @@ METHODS: dict[str, Callable[[Parts], Estimator]] = {
     "self-check": self_check,
     "qa": questions,
     "np": np,
+    "safe": safe,
     "cascade": cascade,
 }
 FREE = frozenset({"embedded", "np"})
@@ -155,15 +186,17 @@ def method(name: str, parts: Parts) -> Method:
     Raises UsageError for an unknown name or a missing part.
     """
     estimator, published = _estimator(name, parts), parts.published
+    preset = published or parts.published_safe
     if not estimator.llm and (parts.judge is not None or parts.choices != "two"):
         raise UsageError(f"method {name} asks no language model: --judge and --choices are for others")
     return Method(
         name=name,
-        decomposer=parts.decomposes(with_llm=estimator.llm),
+        decomposer=_decomposer(estimator, parts),
         gatherer=estimator.gatherer,
         verifier=estimator.verifier,
+        triage=estimator.triage,
         abstention=parts.abstains(),
-        published_sentences=published.published_sentences if published else parts.published_sentences,
+        published_sentences=preset.published_sentences if preset else parts.published_sentences,
         zero_facts_abstain=bool(published and published.zero_facts_abstain),
     )
 
@@ -177,7 +210,26 @@ def _estimator(name: str, parts: Parts) -> Estimator:
         return METHODS[name](parts)
     estimators = [METHODS[one](parts) for one in names]
     gatherer, members = _shared(estimators)
-    return Estimator(gatherer, Ensemble(members=members, rule=parts.rule), llm=any(one.llm for one in estimators))
+    return _joined(gatherer, Ensemble(members=members, rule=parts.rule), estimators)
+
+
+def _joined(gatherer: Gatherer, verifier: Verifier, estimators: list[Estimator]) -> Estimator:
+    """Several estimators as one: what one of them does to facts before they are judged is done for all."""
+    return Estimator(
+        gatherer,
+        verifier,
+        llm=any(one.llm for one in estimators),
+        triage=next((one.triage for one in estimators if one.triage), None),
+        revise=next((one.revise for one in estimators if one.revise), None),
+    )
+
+
+def _decomposer(estimator: Estimator, parts: Parts) -> Decomposer:
+    preset = parts.published_safe
+    if preset and not (parts.given_facts or parts.embedded_decomposer):
+        return preset.decomposer(parts.decomposer or parts.asked("safe"), parts.demonstrations)
+    inner = parts.decomposes(with_llm=estimator.llm)
+    return estimator.revise(inner) if estimator.revise else inner
 
 
 def _shared(estimators: list[Estimator]) -> tuple[Gatherer, tuple[Verifier, ...]]:

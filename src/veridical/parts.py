@@ -15,6 +15,7 @@ from .models.base import LanguageModel
 from .models.token_encoder import TokenEncoder
 from .nonparametric import THRESHOLD
 from .published import Published
+from .safe import PublishedSAFE
 from .text.abstention import Abstention, Standard
 
 Reading = Literal["logits", "logprobs", "text"]
@@ -61,6 +62,8 @@ class Parts:
     all_steps: bool = False
     """Of safe: go on searching when the judge has enough."""
 
+    published_safe: PublishedSAFE | None = None
+    """SAFE as published, for recipe safe."""
     published: Published | None = None
     """FActScore as released, for recipes factscore and no-context."""
 
@@ -92,9 +95,16 @@ class Parts:
             raise UsageError(f"method {recipe} needs a judge: --judge provider/model")
         return self.judge
 
+    def searched(self, recipe: str) -> Searcher:
+        """Where facts are searched for. Raises UsageError if there is nothing to search."""
+        if self.searcher is None:
+            raise UsageError(f"method {recipe} searches: give --knowledge web:PROVIDER or --knowledge KB")
+        return self.searcher
+
     def abstains(self) -> Abstention:
         """The rule that tells an abstention."""
-        return self.abstention or (self.published.abstention if self.published else Standard())
+        preset = self.published or self.published_safe
+        return self.abstention or (preset.abstention if preset else Standard())
 
     def decomposes(self, *, with_llm: bool) -> Decomposer:
         """How facts are found: as they are given, by an LLM, or by the clause splitter."""

@@ -61,7 +61,8 @@ def _print(result: Estimate, latency: float, concurrency: int) -> None:
     else:
         out.print("this method asks no model")
     cost = "price not known" if result.cost is None else f"${result.cost:,.2f}"
-    out.print(f"{result.generations} generations, about {result.facts:,} facts; {cost}", markup=False)
+    searches = f", {result.searches:,} searches of the web" if result.searches else ""
+    out.print(f"{result.generations} generations, about {result.facts:,} facts{searches}; {cost}", markup=False)
     if result.calls:
         out.print(f"{result.seconds / 60:.1f} minutes at {latency:g} s a call and {concurrency} at once", markup=False)
     assumed = "taken from {} generations; a fact for each {} words of an LLM's splitting, {:g} characters a token"

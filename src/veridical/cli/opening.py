@@ -10,8 +10,9 @@ from typing import Any
 
 from ..calibration import Calibration
 from ..errors import UsageError
-from ..estimate import Named, NamedEncoder
+from ..estimate import Named, NamedEncoder, NamedSearch
 from ..knowledge.ranking import Dense, Hybrid, Ranker
+from ..knowledge.store import Store
 from ..methods import Method, method
 from ..models.base import LanguageModel
 from ..models.cache import CallStore
@@ -22,6 +23,7 @@ from ..models.probe import adaptations, gives_logits, gives_logprobs
 from ..models.token_encoder import TokenEncoder, open_token_encoder
 from ..parts import K, Parts, Reading
 from ..published import Published, checked
+from ..safe import PublishedSAFE
 from ..text.abstention import rule
 from . import show
 from .setup import EMBEDDED, Setup
@@ -51,9 +53,11 @@ async def opened(
     async with AsyncExitStack() as stack:
         judge, decomposer = await model(setup.judge), await model(setup.decomposer)
         subject = await model(setup.subject)
-        searcher = _searcher(setup.knowledge)
-        if searcher:
+        searcher = _searcher(setup, store, budget, dry=dry)
+        if isinstance(searcher, Store):
             stack.callback(searcher.close)
+        elif searcher:
+            stack.push_async_callback(searcher.close)
         encoder = _encoder(setup, dry=dry)
         if encoder:
             stack.push_async_callback(encoder.close)
@@ -77,6 +81,7 @@ async def opened(
             abstention=rule(setup.abstain) if setup.abstain else None,
             published_sentences=setup.sentences == "published",
             published=published,
+            published_safe=PublishedSAFE() if setup.compat == "safe" else None,
             encoder=encoder,
             np_threshold=setup.np_threshold,
             subject=subject,
@@ -92,8 +97,8 @@ async def opened(
         hoped: Reading = "text" if judge is None or wanted == "text" else "logprobs"
         made = method(setup.recipe, replace(parts, reading=hoped))  # says what is missing before a judge is asked
         yield made if dry else method(setup.recipe, replace(parts, reading=await _reading(wanted, judge)))
-        for name, opened_model in models.items():
-            for words in adaptations(opened_model):
+        for name, part in [*models.items(), *([(searcher.name, searcher)] if setup.on_the_web else [])]:
+            for words in adaptations(part):
                 show.err().print(f"note: {name}: {words}", markup=False)
 
 
@@ -144,11 +149,25 @@ async def _reading(wanted: str, judge: LanguageModel | None) -> Reading:
     return "logprobs" if given else "text"
 
 
-def _searcher(spec: str | None) -> Any:
-    if spec is None:
+def _searcher(setup: Setup, store: CallStore | None, budget: Budget, *, dry: bool) -> Any:
+    """The knowledge source or web search that facts are looked up in, with an async `close` if it is on the web."""
+    if setup.knowledge is None:
         return None
-    if spec.startswith("web:"):
-        raise UsageError("--knowledge web:… is not in this version; build a local one with `veridical knowledge build`")
-    from ..knowledge.store import Store
+    if not setup.on_the_web:
+        return Store.open(Path(setup.knowledge))
+    from ..knowledge.web.search import open_search  # HTTP, which a local source does without
 
-    return Store.open(Path(spec))
+    found = open_search(
+        setup.knowledge,
+        store=store,
+        budget=budget,
+        concurrency=setup.concurrency,
+        language=setup.language,
+        country=setup.country,
+        before=setup.as_of,
+        allow=setup.allow or (),
+        block=setup.block or (),
+        answers_on_top=setup.compat == "safe",
+        dry=dry,
+    )
+    return NamedSearch(found) if dry else found
