@@ -5,14 +5,12 @@ Labels: as in `verify`. "Not supported" of the two-way question is NOT_ENOUGH_EV
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..errors import UsageError
 from ..prompts import fence
-from ..types import Passage
 from ..verify import Asked, RetrieveVerifier
-from .knowledge import fitting, shown
+from .steps import shown
 
 
 @dataclass(frozen=True)
@@ -46,9 +44,6 @@ class Rate(RetrieveVerifier):
             return super()._file(name)
         kind = "_label" if self.mode != "text" else "_three" if self.choices == "three" else ""
         return f"safe/{name}{kind}"
-
-    def _shown(self, passages: Sequence[Passage]) -> tuple[Passage, ...]:
-        return fitting(passages, self.max_evidence_tokens)
 
     def _prompt(self, case: Asked) -> str:
         return self.template.fill(

@@ -20,9 +20,9 @@ from ..models.base import ChatReply, ChatRequest, LanguageModel, Message
 from ..prompts import Template, fence
 from ..replies import answer
 from ..replies.blocks import read_block
+from ..showing import fitting
 from ..text.normal import fold, is_blank, tokens
 from ..types import AtomicFact, Evidence, Failure, Generation, Passage, Query, Search
-from .knowledge import fitting, shown
 from .relevance import unread
 
 ENOUGH = "no further search"
@@ -136,6 +136,17 @@ class SearchLoop:
             except SearchError as error:
                 trouble = failure("search", error)
         found.add(query, self.searcher.name, passages, trouble, earlier)
+
+
+def shown(passages: Sequence[Passage]) -> str:
+    """The passages in this order, each under its title, address and date as far as they are known."""
+    return "\n\n".join(map(_shown, passages))
+
+
+def _shown(passage: Passage) -> str:
+    head = (("Title", passage.title), ("Source", passage.url), ("Date", passage.date))
+    lines = [f"{name}: {' '.join(value.split())}" for name, value in head if value]
+    return "\n".join([*lines, passage.text])
 
 
 def _read(may_stop: bool, replies: list[ChatReply], reply: ChatReply) -> str | None:
