@@ -122,12 +122,27 @@ async def test_f35_the_loop_ends_where_the_model_has_enough():
 
 
 @pytest.mark.parametrize(
-    "said", ["NO FURTHER SEARCH", "No further search.", "```text\nno further search\n```", "**NO FURTHER SEARCH**"]
+    "said",
+    [
+        "NO FURTHER SEARCH",
+        "No further search.",
+        "```text\nno further search\n```",
+        "**NO FURTHER SEARCH**",
+        "The knowledge confirms it.\n\nNO FURTHER SEARCH",
+        "It does.\n```\nNO FURTHER SEARCH: it is confirmed\n```",
+        "Query: NO FURTHER SEARCH",
+    ],
 )
 async def test_f35_shapes_of_enough(said):
     evidence, _, searcher = await gathered([query("one"), said])
     assert len(searcher.seen) == 1
     assert evidence.skipped == ()
+
+
+async def test_a_query_in_a_block_is_one_whatever_is_said_around_it():
+    said = "If this finds nothing: no further search.\n```\ntwo\n```\nNo further search after that."
+    _, _, searcher = await gathered([query("one"), said, DONE])
+    assert [text for text, _, _ in searcher.seen] == ["one", "two"]
 
 
 async def test_enough_before_anything_was_found_is_from_memory():

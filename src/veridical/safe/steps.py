@@ -154,14 +154,23 @@ def _read(may_stop: bool, replies: list[ChatReply], reply: ChatReply) -> str | N
     replies.append(reply)
     if reply.finish_reason == "length":
         raise ParseError("the reply was cut before its end", reply=reply.text)
-    text = answer(reply.text)
-    if _key(text) != _key(ENOUGH):
+    text = _last_line(answer(reply.text))
+    if not _ends(text):
         text = read_block(reply.text, "query")
-    if _key(text) != _key(ENOUGH):
+    if not _ends(text):
         return text
     if not may_stop:
         raise ParseError("the reply ends a search that is not to end yet", reply=reply.text)
     return None
+
+
+def _ends(text: str) -> bool:
+    return f"{_key(text)} ".startswith(f"{_key(ENOUGH)} ")
+
+
+def _last_line(said: str) -> str:
+    """Of a reply without a block."""
+    return "" if "```" in said else said.strip().rpartition("\n")[2]
 
 
 def _with(request: ChatRequest, reply: ChatReply, said: str) -> ChatRequest:
