@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from veridical.cascade import Cascade
+from veridical.decompose import GivenFacts
 from veridical.ensemble import Ensemble
 from veridical.errors import UsageError
 from veridical.gather import NoEvidence, Reference, Retrieve
@@ -16,6 +17,8 @@ from veridical.nonparametric import NPVerifier
 from veridical.parts import Parts
 from veridical.pipeline import evaluate
 from veridical.published import Published, PublishedVerifier
+from veridical.safe import PublishedSAFE, Relevance, Revised, SearchLoop
+from veridical.safe.dry import stand_in
 from veridical.text.abstention import Generic, Standard
 from veridical.types import Generation, GivenFact, Label
 
@@ -66,14 +69,20 @@ class Sentences:
 
 
 def answers(request):
+    if said := stand_in(request):
+        return said
     asked = request.messages[0].content
     if '"Question:"' in asked:
         return "Question: When did Ana Brandt sell the mill?\nAnswer: 1932"
     return "Answer: 1932" if '"Answer:"' in asked else "True"
 
 
-def parts(**more):
-    return Parts(**{"judge": Scripted(answers), "given_facts": True, "encoder": Tokens(), **more})
+KNOWLEDGE = Given({"Ana Brandt": [GENERATION.reference]})
+
+
+def parts(name="", **more):
+    known = {"searcher": KNOWLEDGE} if "safe" in name else {}
+    return Parts(**{"judge": Scripted(answers), "given_facts": True, "encoder": Tokens(), **known, **more})
 
 
 NAMES = [*METHODS, "factscore+np", "embedded+np", "self-check+no-context", "embedded+factscore+qa"]
@@ -82,7 +91,7 @@ FREE = {"embedded", "np", "embedded+np"}
 
 @pytest.mark.parametrize("name", NAMES)
 async def test_every_method_judges_a_generation(name):
-    made = method(name, parts(judge=None) if name in FREE else parts())
+    made = method(name, parts(name, judge=None) if name in FREE else parts(name))
     report = await evaluate(GENERATION, made)
     assert report.failure is None
     [judged] = report.facts
@@ -92,7 +101,9 @@ async def test_every_method_judges_a_generation(name):
 
 
 def test_every_method_has_a_signature_of_its_own():
-    digests = {method(name, parts(judge=None) if name in FREE else parts()).signature.digest for name in NAMES}
+    digests = {
+        method(name, parts(name, judge=None) if name in FREE else parts(name)).signature.digest for name in NAMES
+    }
     assert len(digests) == len(NAMES)
 
 
@@ -111,10 +122,15 @@ def test_every_method_has_a_signature_of_its_own():
         ("cascade", {"confidence": 0.8}),
         ("cascade", {"audit": 0.5}),
         ("cascade", {"costly": "no-context"}),
+        ("safe", {"k": 2}),
+        ("safe", {"steps": 2}),
+        ("safe", {"all_steps": True}),
+        ("safe", {"choices": "three"}),
+        ("safe", {"published_safe": PublishedSAFE()}),
     ],
 )
 def test_every_setting_that_can_move_a_number_is_signed(name, change):
-    assert method(name, parts()).signature.digest != method(name, parts(**change)).signature.digest
+    assert method(name, parts(name)).signature.digest != method(name, parts(name, **change)).signature.digest
 
 
 def test_the_retrieval_choice_is_in_the_printed_signature():
@@ -147,6 +163,24 @@ def test_a_judge_without_evidence_does_not_take_it_from_the_others():
     made = method("no-context+factscore", parts())
     assert isinstance(made.gatherer, Reference)
     assert isinstance(method("no-context", parts()).gatherer, NoEvidence)
+
+
+def test_safe_as_a_method():
+    made = method("safe", parts("safe", published_safe=PublishedSAFE(), given_facts=False))
+    assert isinstance(made.decomposer, Revised)
+    assert isinstance(made.triage, Relevance)
+    assert (made.gatherer.steps, made.gatherer.k, made.gatherer.early_stop) == (5, 3, False)
+    assert made.published_sentences
+    ours = method("safe", parts("safe", k=4, steps=2))
+    assert (ours.gatherer.steps, ours.gatherer.k, ours.gatherer.early_stop) == (2, 4, True)
+    assert isinstance(ours.decomposer.inner, GivenFacts)
+
+
+def test_in_a_cascade_safe_s_facts_are_revised_and_sorted_for_both():
+    made = method("cascade", parts("safe", costly="safe"))
+    assert isinstance(made.decomposer, Revised)
+    assert isinstance(made.triage, Relevance)
+    assert isinstance(made.verifier.costly.gatherer, SearchLoop)
 
 
 def test_the_published_preset_as_a_method():
@@ -192,6 +226,7 @@ def test_the_weakness_of_every_judge_that_takes_part_is_told():
         ("factscore+", {}, "no method ''"),
         ("factscore", {"judge": None}, "needs a judge"),
         ("np", {"judge": None, "encoder": None}, "--np-model"),
+        ("safe", {}, "give --knowledge web:PROVIDER"),
         ("embedded", {}, "asks no language model"),
         ("embedded+np", {}, "asks no language model"),
         ("factscore+np", {"rule": "most"}, "rule is one of"),
