@@ -177,7 +177,8 @@ def _print(
     if caution := warning(made):
         out.print(f"caution: {caution}", markup=False, style="yellow")
     if budget.spent:
-        out.print(f"spent ${budget.spent:.4f} on {budget.calls} calls", markup=False)
+        searches = f" and {budget.searches:,} searches" if budget.searches else ""
+        out.print(f"spent ${budget.spent:.4f} on {budget.calls:,} calls{searches}", markup=False)
     out.print(f"signature: {made.signature}", markup=False, style="dim")
     out.print(f"every fact: {folder.reports_path}", markup=False)
 

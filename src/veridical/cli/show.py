@@ -13,7 +13,7 @@ import rich.table
 from rich.markup import escape
 from rich.text import Text
 
-from ..types import JudgedFact, Label, Report, Score
+from ..types import JudgedFact, Label, Passage, Report, Score
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 MARKS = {
@@ -131,7 +131,13 @@ def _quote(judged: JudgedFact) -> str:
 def _source(judged: JudgedFact) -> str:
     ids = {quote.passage for quote in judged.verdict.quotes} if judged.verdict else set()
     cited = [p for p in judged.evidence.passages if p.id in ids] or judged.evidence.passages[:1]
-    return ", ".join(dict.fromkeys(f"{p.title or p.id} ({p.source})" if p.source else p.title or p.id for p in cited))
+    return ", ".join(dict.fromkeys(map(_named, cited)))
+
+
+def _named(passage: Passage) -> str:
+    """Title and address, or where there is none the knowledge source."""
+    where = passage.url or passage.source
+    return f"{passage.title or passage.id} ({where})" if where and where != passage.id else passage.title or passage.id
 
 
 def verdicts(reports: Iterable[Report]) -> Counter[str]:
