@@ -27,7 +27,7 @@ LAYERS = [
     "selfcheck",
     "nonparametric questions published",
     "clauses verifiers",
-    "safe",
+    "safe frozen",
     "ensemble",
     "cascade",
     "pipeline",

@@ -23,6 +23,7 @@ from .cascade import Cascade
 from .decompose import Decomposer
 from .ensemble import Ensemble, Member, gives_probability
 from .errors import UsageError
+from .frozen import FrozenEvidence, FrozenFacts, FrozenTriage
 from .gather import Gatherer, NoEvidence
 from .models.embedded import MODELS
 from .nonparametric import NPVerifier
@@ -121,7 +122,12 @@ def np(parts: Parts) -> Estimator:
 
 def safe(parts: Parts) -> Estimator:
     """SAFE: facts made to stand alone, irrelevant ones set aside, several searches for each of the others, rated."""
-    judge, searcher = parts.asked("safe"), parts.searched("safe")
+    judge = parts.asked("safe")
+    if parts.frozen:  # what was searched for is found: only the last question is left
+        preset = parts.published_safe
+        rate = preset.verifier(judge, parts.reading) if preset else None
+        return Estimator(NoEvidence(), rate or Rate(model=judge, mode=parts.reading, choices=parts.choices))
+    searcher = parts.searched("safe")
     if preset := parts.published_safe:
         return Estimator(
             preset.gatherer(judge, searcher),
@@ -189,12 +195,13 @@ def method(name: str, parts: Parts) -> Method:
     preset = published or parts.published_safe
     if not estimator.llm and (parts.judge is not None or parts.choices != "two"):
         raise UsageError(f"method {name} asks no language model: --judge and --choices are for others")
+    frozen = parts.frozen
     return Method(
         name=name,
-        decomposer=_decomposer(estimator, parts),
-        gatherer=estimator.gatherer,
+        decomposer=FrozenFacts(frozen) if frozen else _decomposer(estimator, parts),
+        gatherer=FrozenEvidence(frozen) if frozen else estimator.gatherer,
         verifier=estimator.verifier,
-        triage=estimator.triage,
+        triage=FrozenTriage(frozen) if frozen else estimator.triage,
         abstention=parts.abstains(),
         published_sentences=preset.published_sentences if preset else parts.published_sentences,
         zero_facts_abstain=bool(published and published.zero_facts_abstain),
@@ -206,11 +213,18 @@ def _estimator(name: str, parts: Parts) -> Estimator:
     if unknown := [one for one in names if one not in METHODS]:
         known = ", ".join(METHODS)
         raise UsageError(f"no method {unknown[0]!r}; there are {known}, and ensembles such as factscore+np")
+    estimators = [_by(METHODS[one](parts), parts) for one in names]
     if len(names) == 1:
-        return METHODS[name](parts)
-    estimators = [METHODS[one](parts) for one in names]
+        return estimators[0]
     gatherer, members = _shared(estimators)
     return _joined(gatherer, Ensemble(members=members, rule=parts.rule), estimators)
+
+
+def _by(estimator: Estimator, parts: Parts) -> Estimator:
+    """With frozen evidence in place of what it would gather itself."""
+    if parts.frozen is None or isinstance(estimator.gatherer, NoEvidence):
+        return estimator
+    return estimator._replace(gatherer=FrozenEvidence(parts.frozen))
 
 
 def _joined(gatherer: Gatherer, verifier: Verifier, estimators: list[Estimator]) -> Estimator:

@@ -8,6 +8,7 @@ from typing import Literal
 from .calibration import Calibration
 from .decompose import Decomposer, GivenFacts, LLMDecomposer
 from .errors import UsageError
+from .frozen import Frozen
 from .gather import Gatherer, Reference, Retrieve
 from .knowledge.base import Searcher
 from .knowledge.ranking import Ranker
@@ -45,6 +46,8 @@ class Parts:
 
     searcher: Searcher | None = None
     """None: each generation's own `reference`."""
+    frozen: Frozen | None = None
+    """Facts and evidence of an earlier run, in place of a decomposer and a searcher."""
     ranker: Ranker | None = None
     """How passages are ranked; None: BM25, as the searcher does."""
     k: int | None = None

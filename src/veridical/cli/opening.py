@@ -11,6 +11,7 @@ from typing import Any
 from ..calibration import Calibration
 from ..errors import UsageError
 from ..estimate import Named, NamedEncoder, NamedSearch
+from ..frozen import Frozen
 from ..knowledge.ranking import Dense, Hybrid, Ranker
 from ..knowledge.store import Store
 from ..methods import Method, method
@@ -69,6 +70,7 @@ async def opened(
             embedded_decomposer=setup.decomposer == EMBEDDED,
             given_facts=setup.facts != "extracted",
             searcher=searcher,
+            frozen=Frozen(setup.evidence) if setup.evidence else None,
             ranker=None if dry else _ranker(setup),
             k=setup.k,
             steps=setup.steps,
