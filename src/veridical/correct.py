@@ -82,7 +82,7 @@ def correct(
     """
     checked(rule)
     people = list(labels)
-    sides = {name: _items(name, [slim(report) for report in reports], people, rule) for name, reports in _systems(runs)}
+    sides = {name: items(name, [slim(report) for report in reports], people, rule) for name, reports in _systems(runs)}
     if not sides:
         raise UsageError("no run to correct")
     systems = tuple(_system(name, side, target, level) for name, side in sides.items())
@@ -112,7 +112,7 @@ def plan(
     level: float = 0.95,
 ) -> Plan:
     """How many answers to label; from some labels if there are any, else for several assumed correlations."""
-    side = _items("run", [slim(report) for report in reports], list(labels), checked(rule))
+    side = items("run", [slim(report) for report in reports], list(labels), checked(rule))
     if not side.items:
         raise UsageError("no answer in the run to plan for")
     there = [item for item in side.items if item.people is not None]
@@ -159,7 +159,7 @@ def _systems(runs: Sequence[tuple[str, Iterable[Report]]]) -> Iterator[tuple[str
     yield from found.items()
 
 
-def _items(system: str, reports: Sequence[Report], people: Sequence[Generation], rule: str) -> _Side:
+def items(system: str, reports: Sequence[Report], people: Sequence[Generation], rule: str) -> _Side:
     """An item for each answer that neither the run nor people call an abstention."""
     responses = [one for generation in people if (one := _of(system, generation))]
     pairs, alone = matched(responses, reports)
