@@ -35,7 +35,7 @@ LAYERS = [
     "methods",
     "inputs folder export datasets",
     "benchmarks",
-    "run estimate",
+    "run estimate recheck",
     "generate",
     "cli",
     "__main__",
