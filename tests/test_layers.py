@@ -15,7 +15,7 @@ LAYERS = [
     "signature failures",
     "prompts replies",
     "metrics stats calibration correction",
-    "scores agreement",
+    "scores agreement recall",
     "gold",
     "compare",
     "agree analysis",

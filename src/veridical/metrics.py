@@ -359,7 +359,7 @@ def parse(spelling: str) -> Macro:
     match = _SPELLING.fullmatch(re.sub(r"\s", "", spelling).lower())
     made = _METRICS.get(match[1]) if match else None
     if match is None or made is None:
-        raise UsageError(f"no metric {spelling!r}; there are {', '.join(SPELLINGS)}")
+        raise UsageError(f"no metric {spelling!r}; there are {', '.join(SPELLINGS)}; f1@median of finished runs")
     known = {field.name for field in dataclasses.fields(made)} - {"k", "counted"}
     options: dict[str, Any] = {"counted": match[1]} if made is Count else {}
     if match[2] is not None:

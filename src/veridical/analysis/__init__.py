@@ -5,6 +5,7 @@ table or a page can be made of. Nothing in them is NaN, and whoever is not in a 
 """
 
 from .citations import Citations, citations
+from .curve import Curve, Point, curve
 from .groups import Groups, groups
 from .overview import Overview, overview
 from .position import Positions, positions
@@ -18,16 +19,19 @@ __all__ = [
     "Citations",
     "Correlated",
     "Coverage",
+    "Curve",
     "Estimate",
     "Estimators",
     "Groups",
     "Overview",
+    "Point",
     "Positions",
     "Rarity",
     "Share",
     "Stability",
     "citations",
     "correlate",
+    "curve",
     "estimators",
     "groups",
     "overview",

@@ -110,7 +110,9 @@ def _longfact(spec: str, rest: list[str], path: str) -> PromptSet:
     tasks = [longfact.load(folder, task) for task in (rest[:1] or longfact.TASKS)]
     prompts = tasks[0].subset(int(rest[1])) if len(rest) == 2 else [prompt for one in tasks for prompt in one.prompts]
     found = [
-        Prompt(id=prompt.id, prompt=prompt.prompt, topic=prompt.topic, metadata=prompt.metadata) for prompt in prompts
+        # LongFact's topics are fields of knowledge, not the titles of pages that answers could be judged by
+        Prompt(id=prompt.id, prompt=prompt.prompt, metadata={"topic": prompt.topic, **prompt.metadata})
+        for prompt in prompts
     ]
     chosen = {prompt.id for prompt in found}
     repeated = [one for task in tasks for one in task.repeated if len(chosen.intersection(one.ids)) > 1]

@@ -57,6 +57,7 @@ def analyse(
     stability: Annotated[str | None, typer.Option(help="Sizes of random subsets, as in 40,100,200.")] = None,
     subsets: Annotated[int, typer.Option(min=1, help="Subsets of each size.")] = 100,
     category: Annotated[str | None, typer.Option(help="Draw subsets evenly by this field.")] = None,
+    curve: Annotated[bool, typer.Option("--curve", help="F1@K for every K, precision and recall.")] = False,
     ranking: Annotated[bool, typer.Option("--ranking", help="Rank the systems on their common prompts.")] = False,
     against: Annotated[
         list[Path] | None, typer.Option(help="Runs of a second estimator on the same systems, in the same order.")
@@ -82,12 +83,13 @@ def analyse(
         sizes=None if stability is None else _sizes(stability),
         subsets=subsets,
         category=category,
+        curve=curve,
         ranking=ranking,
         abstentions=abstentions,
         level=level,
         seed=seed,
     )
-    asked.everything = not any((by, position, asked.citations, rarity, stability is not None, ranking, against))
+    asked.everything = not any((by, position, asked.citations, rarity, stability is not None, curve, ranking, against))
     sections = [
         section for path, name in zip(runs, _names(runs), strict=True) for section in _sections(path, name, rule)
     ]
@@ -123,6 +125,7 @@ class _Asked:
     sizes: list[int] | None
     subsets: int
     category: str | None
+    curve: bool
     ranking: bool
     abstentions: str
     level: float
@@ -233,6 +236,8 @@ def _of_one(section: _Section, asked: _Asked) -> dict[str, Any]:
         found["citations"] = analysis.citations(reports(), authors=asked.authors, rule=rule_of(metric), **asked.common)
     elif asked.everything:
         asked.omit(f"citations of {section.name}", "its texts have no marks such as [1]")
+    if asked.curve:
+        found["curve"] = analysis.curve(reports(), repeats=metric.repeats, **asked.common)
     rarities = asked.rarity or (section.rarities() if asked.everything else [])
     if asked.everything and not rarities:
         asked.omit(f"rarity of {section.name}", "no field is a count of views or occurrences, or a level of frequency")

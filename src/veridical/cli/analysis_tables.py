@@ -8,7 +8,19 @@ from typing import Any
 import rich.console
 import rich.table
 
-from ..analysis import Citations, Coverage, Estimate, Estimators, Groups, Overview, Positions, Rarity, Share, Stability
+from ..analysis import (
+    Citations,
+    Coverage,
+    Curve,
+    Estimate,
+    Estimators,
+    Groups,
+    Overview,
+    Positions,
+    Rarity,
+    Share,
+    Stability,
+)
 from ..compare import Comparison
 from ..types import Score
 from . import show
@@ -27,6 +39,8 @@ def show_all(out: rich.console.Console, found: dict[str, Any]) -> None:
             _positions(out, run["name"], run["positions"])
         for made in run["rarity"]:
             _rarity(out, run["name"], made)
+        if "curve" in run:
+            _curve(out, run["name"], run["curve"])
         if "citations" in run:
             _citations(out, run["name"], run["citations"])
     if "stability" in found:
@@ -37,6 +51,26 @@ def show_all(out: rich.console.Console, found: dict[str, Any]) -> None:
         _estimators(out, found["estimators"])
     for name, why in found["left_out"].items():
         out.print(f"left out: {name}: {why}", markup=False, style="dim")
+
+
+def _curve(out: rich.console.Console, name: str, found: Curve | None) -> None:
+    _title(out, name, "F1@K")
+    if found is None:
+        out.print("no response has a fact with a verdict", markup=False)
+        return
+    made = show.table("K", "F1@K", "interval", "recall@K", right=("K", "F1@K", "recall@K"))
+    for point in found.points:
+        made.add_row(str(point.k), show.number(point.f1), show.span(point.low, point.high), show.number(point.recall))
+    out.print(made)
+    left = {"abstained": found.abstained, "without claims": found.no_claims, **found.unscored}
+    told = ", ".join(f"{why} {n}" for why, n in left.items() if n)
+    out.print(
+        f"precision {show.number(found.precision)}; {found.responses} responses, at most {found.most} relevant facts"
+        + (f"; left out: {told}" if told else "")
+        + (f"; {found.unjudged} facts without a verdict count nowhere" if found.unjudged else ""),
+        markup=False,
+        style="dim",
+    )
 
 
 def _title(out: rich.console.Console, *words: str) -> None:

@@ -19,6 +19,7 @@ COMMANDS: dict[str, str] = {
     "recheck": "What one source did not support, judged again by another.",
     "freeze": "The facts and the evidence of a run in one file, for other judges.",
     "correct": "Scores corrected by a small part that people labelled; how much to label.",
+    "bench": "A benchmark in one go: answers, verdicts, the table of systems.",
     "analyse": "Scores by group, position, rarity, citations; how stable a ranking is.",
     "estimate": "Calls, tokens, money and time before spending any.",
     "knowledge": "Build, search and describe a knowledge source.",

@@ -12,6 +12,7 @@ from ..compare import Comparison
 from ..compare import compare as compared
 from ..folder import RunFolder
 from ..metrics import parse
+from ..recall import resolved
 from . import show
 from .options import AsJson
 
@@ -24,7 +25,9 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 )
 def compare(
     runs: Annotated[list[Path], typer.Argument(help="Run folders, two or more.")],
-    metric: Annotated[str, typer.Option(help="As it is printed, such as 'f1@64'.")] = "factscore(gamma=10)",
+    metric: Annotated[
+        str, typer.Option(help="As it is printed, such as f1@64; f1@median, f1@max: K from these runs.")
+    ] = "factscore(gamma=10)",
     match: Annotated[str, typer.Option(help="Match answers by prompt, or by id.")] = "prompt",
     abstentions: Annotated[str, typer.Option(help="exclude, or zero.")] = "exclude",
     level: Annotated[float, typer.Option(min=0.5, max=0.999, help="Level of the intervals.")] = 0.95,
@@ -32,19 +35,22 @@ def compare(
     as_json: AsJson = False,
 ) -> None:
     folders = [(name, RunFolder(path)) for name, path in zip(_names(runs), runs, strict=True)]
+    (spelling,), choices = resolved([metric], lambda: [folder.reports() for _, folder in folders])
     result = compared(
         [(name, folder.reports()) for name, folder in folders],
-        parse(metric),
+        parse(spelling),
         match=match,
         level=level,
         seed=seed,
         abstentions=abstentions,
     )
     if as_json:
-        typer.echo(msgspec.json.encode(result).decode())
+        typer.echo(msgspec.json.encode({**msgspec.to_builtins(result), "k": choices}).decode())
         return
-    _print(result)
+    show_comparison(result)
     out = show.out()
+    for choice in choices:
+        out.print(choice.words, markup=False)
     for name, folder in folders:
         total, found = folder.info().generations, sum(1 for _ in folder.reports())
         if total is not None and found < total:
@@ -65,7 +71,8 @@ def _names(runs: list[Path]) -> list[str]:
     return short if len(set(short)) == len(short) else [str(run) for run in runs]
 
 
-def _print(result: Comparison) -> None:
+def show_comparison(result: Comparison) -> None:
+    """The ranking, then each pair."""
     out = show.out()
     out.print(f"{result.metric} on {result.n} common prompts, {result.level:.0%} intervals", markup=False)
     if result.left_out:

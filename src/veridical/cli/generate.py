@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -63,21 +64,77 @@ def generate(
 ) -> None:
     if first and sample_size:
         raise UsageError("--first and --sample exclude each other")
-    folder, budget = RunFolder(out.with_name(f"{out.name}.run")), Budget(max_cost=max_cost)
+    budget = Budget(max_cost=max_cost)
+    settings = {
+        "system_prompt": system_prompt,
+        "max_tokens": max_tokens,
+        "temperature": temperature,
+        "samples": samples,
+        "sample_temperature": sample_temperature,
+    }
+    part = Part(first=first, sample=sample_size, seed=seed)
+    asked = answer_all(
+        prompts,
+        model,
+        out,
+        budget,
+        part=part,
+        after=after,
+        settings=settings,
+        system=system,
+        concurrency=concurrency,
+        cache=cache,
+        fresh=fresh,
+    )
+    summary = summarise(out)
+    _print(summary, out, asked, budget, as_json=as_json)
+    if summary.failed:
+        typer.echo(f"veridical: {summary.failed} prompts failed; the same command asks for them again", err=True)
+        raise typer.Exit(1)
+
+
+@dataclass(frozen=True)
+class Part:
+    """Which of the prompts are answered."""
+
+    first: int | None = None
+    sample: int | None = None
+    seed: int = 0
+
+    def of(self, asked: PromptSet) -> PromptSet:
+        if self.sample:
+            return asked.sample(self.sample, self.seed)
+        return asked.first(self.first) if self.first else asked
+
+
+def answer_all(
+    prompts: str,
+    model: str,
+    out: Path,
+    budget: Budget,
+    *,
+    part: Part,
+    settings: dict[str, Any],
+    after: str = "auto",
+    system: str | None = None,
+    concurrency: int = 16,
+    cache: Path | None = None,
+    fresh: bool = False,
+) -> PromptSet:
+    """Write the answers that are not there yet; `settings` are those of `generate.Writer`. Prints nothing to stdout."""
+    folder = RunFolder(out.with_name(f"{out.name}.run"))
     with folder.held():
         asked = prompt_set(spooled(prompts, folder))
         _check_paths(out, prompts)
         count, digest = asked.described()
         if not count:
             raise UsageError(f"{prompts}: no prompt in it")
-        chosen = asked.sample(sample_size, seed) if sample_size else asked.first(first) if first else asked
-        settings = {"sample": sample_size, "seed": seed} if sample_size else {}
         info = RunInfo(
             signature="",
             fields={},
             input=asked.name,
             input_sha256=digest,
-            settings=settings | {"system": system or model},
+            settings=({"sample": part.sample, "seed": part.seed} if part.sample else {}) | {"system": system or model},
         )
 
         def start(writer: Writer) -> None:
@@ -89,33 +146,21 @@ def generate(
             named = msgspec.structs.replace(info, signature=str(signed), fields=signed.fields)
             folder.start(signed, named, fresh=fresh)
 
-        total = min(count, sample_size or first or count)
         asyncio.run(
             _run(
-                chosen,
+                part.of(asked),
                 model,
                 out,
                 budget,
                 cache or folder.calls_path,
                 start,
-                _Progress(total),
-                settings={
-                    "postamble": postamble(after, detailed=asked.detailed),
-                    "system_prompt": system_prompt,
-                    "max_tokens": max_tokens,
-                    "temperature": temperature,
-                    "samples": samples,
-                    "sample_temperature": sample_temperature,
-                },
+                _Progress(min(count, part.sample or part.first or count)),
+                settings={"postamble": postamble(after, detailed=asked.detailed), **settings},
                 system=system,
                 concurrency=concurrency,
             )
         )
-    summary = summarise(out)
-    _print(summary, out, asked, budget, as_json=as_json)
-    if summary.failed:
-        typer.echo(f"veridical: {summary.failed} prompts failed; the same command asks for them again", err=True)
-        raise typer.Exit(1)
+    return asked
 
 
 async def _run(

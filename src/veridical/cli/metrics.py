@@ -10,6 +10,7 @@ import typer
 
 from ..folder import RunFolder
 from ..metrics import parse
+from ..recall import resolved
 from ..scores import scores
 from . import show
 from .options import AsJson
@@ -26,7 +27,9 @@ DEFAULTS = ("factscore(gamma=0)", "precision", "precision(decided)", "response_r
 )
 def metrics(
     run: Annotated[Path, typer.Argument(help="Run folder.")],
-    metric: Annotated[list[str] | None, typer.Option("--metric", help="As it is printed, such as 'f1@64'.")] = None,
+    metric: Annotated[
+        list[str] | None, typer.Option("--metric", help="As it is printed, such as f1@64; or f1@median.")
+    ] = None,
     abstentions: Annotated[str, typer.Option(help="exclude: only answers count; zero: an abstention counts 0.")] = (
         "exclude"
     ),
@@ -36,10 +39,11 @@ def metrics(
 ) -> None:
     folder = RunFolder(run)
     info = folder.info()
-    made = [parse(spelling) for spelling in metric or list(dict.fromkeys([*info.metrics, *DEFAULTS]))]
+    wanted, choices = resolved(metric or list(dict.fromkeys([*info.metrics, *DEFAULTS])), lambda: [folder.reports()])
+    made = [parse(spelling) for spelling in wanted]
     results = scores(folder.reports(), made, level=level, seed=seed, abstentions=abstentions, signature=info.signature)
     if as_json:
-        typer.echo(msgspec.json.encode({"scores": results, "run": str(run)}).decode())
+        typer.echo(msgspec.json.encode({"scores": results, "k": choices, "run": str(run)}).decode())
         return
     out = show.out()
     if info.generations is not None and results[0].n < info.generations:
@@ -48,6 +52,8 @@ def metrics(
     out.print()
     for line in show.denominators(results[0]):
         out.print(line, markup=False)
+    for choice in choices:
+        out.print(choice.words, markup=False)
     for result in results:
         out.print(f"{result.name}: {result.rule}", markup=False, style="dim")
     out.print(f"signature: {info.signature}", markup=False, style="dim")

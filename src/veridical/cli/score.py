@@ -61,12 +61,19 @@ def score(
     if parquet:
         arrow()
     folder, budget = RunFolder(out), Budget(max_cost=max_cost)
-    with folder.held():
-        source = Source(spooled(generations, folder), on_error, sample_size, seed, setup.facts)
-        check_evidence(source, setup)
-        made = asyncio.run(_run(source, setup, folder, budget, cache, spellings, fresh=fresh, log=log))
-        if parquet:
-            write_parquet(folder.reports(), folder.facts_path)
+    made, source = judge_all(
+        generations,
+        setup,
+        folder,
+        budget,
+        spellings,
+        on_error=on_error,
+        part=(sample_size, seed),
+        fresh=fresh,
+        cache=cache,
+        log=log,
+        parquet=parquet,
+    )
     results = scores(
         folder.reports(), [parse(spelling) for spelling in spellings], seed=seed, signature=str(made.signature)
     )
@@ -79,6 +86,30 @@ DEFAULTS = ("precision", "facts")
 """Printed beside FActScore with and without its length penalty."""
 SHOWN = 10
 """How many of the things that stayed unscored are printed."""
+
+
+def judge_all(
+    generations: str,
+    setup: Setup,
+    folder: RunFolder,
+    budget: Budget,
+    metrics: list[str],
+    *,
+    on_error: str = "stop",
+    part: tuple[int | None, int] = (None, 0),
+    fresh: bool = False,
+    cache: Path | None = None,
+    log: bool = False,
+    parquet: bool = False,
+) -> tuple[Method, Source]:
+    """Judge what is not judged yet; `part` is how many at random, and the seed. Prints nothing to stdout."""
+    with folder.held():
+        source = Source(spooled(generations, folder), on_error, *part, setup.facts)
+        check_evidence(source, setup)
+        made = asyncio.run(_run(source, setup, folder, budget, cache, metrics, fresh=fresh, log=log))
+        if parquet:
+            write_parquet(folder.reports(), folder.facts_path)
+    return made, source
 
 
 async def _run(
