@@ -14,6 +14,7 @@ from ...models.providers import users_tables
 from ...types import Struct
 from .base import Dialect
 from .serper import Serper
+from .tavily import Tavily
 
 
 class Provider(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -48,7 +49,7 @@ class Place(Struct, frozen=True, kw_only=True):
         return f"Place(name={self.name!r}, base_url={self.base_url!r})"  # without the key
 
 
-DIALECTS: dict[str, Dialect] = {"serper": Serper()}
+DIALECTS: dict[str, Dialect] = {"serper": Serper(), "tavily": Tavily()}
 
 PROVIDERS: dict[str, Provider] = {
     "serper": Provider(
@@ -58,6 +59,14 @@ PROVIDERS: dict[str, Provider] = {
         price_per_search=0.001,
         prices_as_of="2025",
         note="Google's results; the price is that of the smallest package (50,000 searches for $50)",
+    ),
+    "tavily": Provider(
+        dialect="tavily",
+        base_url="https://api.tavily.com",
+        key=("TAVILY_API_KEY",),
+        price_per_search=0.008,
+        prices_as_of="2026-11",
+        note="passages of pages; one credit a search, at the price of paying as you go (plans: $0.005 to $0.0075)",
     ),
 }
 

@@ -1,0 +1,113 @@
+"""What can be read of the members of a reply, whatever they hold: every value may be missing or of any type."""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import math
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from ...errors import SearchError
+from ...types import Passage
+from .query import one_line
+
+_ABSURD = 10**30
+_BREAK = re.compile(r"<(?:br|p|/p|li|/li|div|/div|td|/td|tr|/tr)\b[^<>]*>", re.IGNORECASE)
+_TAG = re.compile(r"</?[a-zA-Z][^<>]*>|<!--.*?-->", re.DOTALL)
+
+
+def text(value: Any) -> str:
+    """What can be read of a value: text, a number, or a list of these; anything else is empty."""
+    if isinstance(value, str):
+        return one_line(value)
+    if isinstance(value, bool):
+        return ""
+    if isinstance(value, int):
+        return str(value) if abs(value) < _ABSURD else ""
+    if isinstance(value, float):
+        return str(value) if math.isfinite(value) else ""
+    if isinstance(value, list):
+        return ", ".join(said for said in map(text, value) if said)
+    return ""
+
+
+def plain(value: Any) -> str:
+    """The same of what may hold HTML: without tags, and with its character references read."""
+    said = text(value)
+    if "<" in said:
+        said = _TAG.sub("", _BREAK.sub(" ", said))
+    return one_line(html.unescape(said))
+
+
+def sentence(said: str) -> str:
+    """With a full stop at its end, unless it ends a sentence already."""
+    return said if said.endswith((".", "!", "?", "…", "。")) else f"{said}."
+
+
+def url(value: Any) -> str | None:
+    """The address of a page; None for what is none."""
+    said = one_line(value) if isinstance(value, str) else ""
+    return said if said.startswith(("http://", "https://")) and " " not in said else None
+
+
+def listed(value: Any) -> list[Any]:
+    """A list as it is, a single value as a list of one, nothing as []."""
+    return value if isinstance(value, list) else [] if value is None else [value]
+
+
+def objects(value: Any) -> Iterator[dict[str, Any]]:
+    """The objects of a list; what else is in it is passed over."""
+    return (entry for entry in listed(value) if isinstance(entry, dict))
+
+
+def member(value: Any, name: str) -> Any:
+    """A member of an object; None of anything else."""
+    return value.get(name) if isinstance(value, dict) else None
+
+
+def joined(parts: Iterable[str], between: str = " … ") -> str:
+    """Parts of a page one after another, without those that another one holds."""
+    kept: list[str] = []
+    for part in parts:
+        if part and not any(part in other for other in kept):
+            kept.append(part)
+    return between.join(kept)
+
+
+def passage(name: str, said: str, title: Any, link: Any, when: Any = None, *, part: str = "") -> Passage | None:
+    """A passage whose id is its URL, or made from its text where it has none; None without a text.
+
+    `name` is the dialect's; `part` is "answer" or "panel" for what is not a result.
+    """
+    if not said:
+        return None
+    page = url(link)
+    place = page or f"{name}:{hashlib.sha256(said.encode()).hexdigest()[:12]}"
+    return Passage(
+        id=f"{place}#{part}" if part else place, text=said, title=plain(title), url=page, date=text(when) or None
+    )
+
+
+def once(passages: Iterable[Passage | None]) -> list[Passage]:
+    """Each page once, at its first place; what is None is left out."""
+    kept: dict[str, Passage] = {}
+    for one in passages:
+        if one is not None:
+            kept.setdefault(one.id, one)
+    return list(kept.values())
+
+
+def reply(payload: Any, name: str, known: frozenset[str], complaint: str | None) -> dict[str, Any]:
+    """The payload, if it is a reply: `known` are the members that such a one can have.
+
+    Raises `SearchError` for a payload that is an error (with its words, `complaint`) or not of this API's shape.
+    """
+    if not isinstance(payload, dict):
+        raise SearchError(f"not a reply of {name}: {type(payload).__name__}")
+    if complaint:
+        raise SearchError(complaint)
+    if payload and not known & payload.keys():
+        raise SearchError(f"not a reply of {name}: it has none of its members")
+    return payload
