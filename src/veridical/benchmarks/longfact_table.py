@@ -36,6 +36,8 @@ class Table(Struct, frozen=True, kw_only=True, omit_defaults=False):
 
     metrics: tuple[str, ...]
     """Columns."""
+    first: str
+    """The one that systems are ranked by: F1 at the first K."""
     k: tuple[Choice, ...]
     """Where K comes from, if it comes from the data."""
     rows: tuple[Row, ...]
@@ -56,9 +58,9 @@ def table(
     spellings, choices = resolved(wanted, lambda: [reports() for _, reports in runs])
     names = tuple(parse(spelling).name for spelling in (*COUNTS, "precision", *spellings))
     rows = [_row(system, reports, names, level, seed) for system, reports in runs]
-    first = next((name for name in names if name.startswith("f1@") and name != "f1@1"), "f1@1")
+    first = parse(f"f1@{next((choice.k for choice in choices if choice.rule == ks[0]), ks[0])}").name
     rows.sort(key=lambda row: -(row.scores[first].value or 0.0))
-    return Table(metrics=names, k=tuple(choices), rows=tuple(rows))
+    return Table(metrics=names, first=first, k=tuple(choices), rows=tuple(rows))
 
 
 def _row(system: str, reports: Callable[[], Iterable[Report]], names: Sequence[str], level: float, seed: int) -> Row:

@@ -72,7 +72,7 @@ def longfact(
             raise UsageError("--models needs --out FOLDER for the answers and the runs")
         names = [name.strip() for name in str(models).split(",") if name.strip()]
         part = Part(first=first, sample=sample_size, seed=seed)
-        folders = _made(names, out, prompts, part, max_tokens, setup, Budget(max_cost=max_cost), cache)
+        folders = _made(names, out, prompts, part, max_tokens, setup, max_cost, cache)
     for folder in folders.values():
         folder.info()
     made = table([(name, folder.reports) for name, folder in folders.items()], chosen, level=level, seed=seed)
@@ -88,7 +88,7 @@ def longfact(
 
 
 def _made(
-    names: Sequence[str], out: Path, prompts: str, part: Part, max_tokens: int, setup: Setup, budget: Budget,
+    names: Sequence[str], out: Path, prompts: str, part: Part, max_tokens: int, setup: Setup, max_cost: float | None,
     cache: Path | None,
 ) -> dict[str, RunFolder]:  # fmt: skip
     """Each model's answers and run, gone on with where they are not finished."""
@@ -96,17 +96,25 @@ def _made(
     if len(set(places)) < len(places) or not places:
         raise UsageError(f"--models names no model, or one twice: {', '.join(names)}")
     settings = {"max_tokens": max_tokens, "temperature": 0.0}
-    folders = {}
+    folders, spent = {}, 0.0
+
+    def rest() -> Budget:
+        return Budget(max_cost=None if max_cost is None else max(0.0, max_cost - spent))
+
     for name, place in zip(names, places, strict=True):
         place.mkdir(parents=True, exist_ok=True)
         answers, folder = place / "answers.jsonl", RunFolder(place / "run")
         show.err().print(f"{name}: answers", markup=False)
+        budget = rest()
         answer_all(
             prompts, name, answers, budget, part=part, settings=settings, system=name, concurrency=setup.concurrency,
             cache=cache,
         )  # fmt: skip
+        spent += budget.spent
+        budget = rest()
         show.err().print(f"{name}: verdicts", markup=False)
         judge_all(str(answers), setup, folder, budget, ["f1@64"], on_error="skip", cache=cache)
+        spent += budget.spent
         folders[name] = folder
     return folders
 
@@ -118,10 +126,9 @@ def _safe(name: str) -> str:
 
 def _ranked(made: Table, folders: dict[str, RunFolder], level: float, seed: int) -> Any:
     """The systems by F1 at the first K, with paired differences; None for fewer than two or without common prompts."""
-    first = next(name for name in made.metrics if name.startswith("f1@") and (name != "f1@1" or len(made.k) == 0))
     runs: list[tuple[str, Iterable[Report]]] = [(name, folder.reports()) for name, folder in folders.items()]
     try:
-        return compare(runs, parse(first), level=level, seed=seed) if len(runs) > 1 else None
+        return compare(runs, parse(made.first), level=level, seed=seed) if len(runs) > 1 else None
     except UsageError:
         return None
 
