@@ -13,6 +13,10 @@ from ...errors import InputError, UsageError
 from ...models.providers import users_tables
 from ...types import Struct
 from .base import Dialect
+from .brave import Brave
+from .exa import Exa
+from .mediawiki import MediaWiki
+from .searxng import SearXNG
 from .serper import Serper
 from .tavily import Tavily
 
@@ -49,7 +53,8 @@ class Place(Struct, frozen=True, kw_only=True):
         return f"Place(name={self.name!r}, base_url={self.base_url!r})"  # without the key
 
 
-DIALECTS: dict[str, Dialect] = {"serper": Serper(), "tavily": Tavily()}
+_ALL: tuple[Dialect, ...] = (Serper(), Tavily(), Brave(), Exa(), SearXNG(), MediaWiki())
+DIALECTS: dict[str, Dialect] = {dialect.name: dialect for dialect in _ALL}
 
 PROVIDERS: dict[str, Provider] = {
     "serper": Provider(
@@ -67,6 +72,34 @@ PROVIDERS: dict[str, Provider] = {
         price_per_search=0.008,
         prices_as_of="2026-11",
         note="passages of pages; one credit a search, at the price of paying as you go (plans: $0.005 to $0.0075)",
+    ),
+    "brave": Provider(
+        dialect="brave",
+        base_url="https://api.search.brave.com",
+        key=("BRAVE_API_KEY", "BRAVE_SEARCH_API_KEY"),
+        price_per_search=0.005,
+        prices_as_of="2026-11",
+        note="an index of its own; price of its Search plan",
+    ),
+    "exa": Provider(
+        dialect="exa",
+        base_url="https://api.exa.ai",
+        key=("EXA_API_KEY",),
+        price_per_search=0.007,
+        prices_as_of="2026-11",
+        note="search by meaning; the price is that of up to 10 results with their texts",
+    ),
+    "searxng": Provider(
+        dialect="searxng",
+        base_url="http://127.0.0.1:8888",
+        price_per_search=0.0,
+        note="a server of one's own (searxng+http://host:port), with `json` among the formats of its settings.yml",
+    ),
+    "mediawiki": Provider(
+        dialect="mediawiki",
+        base_url="https://en.wikipedia.org",
+        price_per_search=0.0,
+        note="Wikipedia of the language asked for, or another wiki (mediawiki+https://host)",
     ),
 }
 

@@ -40,6 +40,13 @@ def shorten(query: str, limit: int) -> str:
     return " ".join(word for word, kept in zip(words, keep, strict=True) if kept)[:limit].strip()
 
 
+def fewer(query: str, most: int) -> str:
+    """At most so many words of a query, left out in the order of `shorten`."""
+    while len(query.split()) > most:
+        query = shorten(query, len(query) - 1)  # a word less
+    return query
+
+
 def _is_small(word: str, place: int) -> bool:
     return word.strip("\"'(),.;:!?").lower() in _SMALL
 

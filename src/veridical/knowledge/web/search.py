@@ -22,7 +22,7 @@ from .base import Dialect, WebReply, WebRequest
 from .http import Client, TooLong, payload
 from .kept import domain, keeps
 from .providers import place
-from .query import one_line, shorten
+from .query import fewer, one_line, shorten
 
 _LENGTHS = (1024, 512, 256, 128, 64)
 """What is tried in turn where the provider refuses a query for its length without a limit being known."""
@@ -166,10 +166,15 @@ class WebSearcher:
         longest = request.query
         if self.max_query is not None:
             longest = shorten(longest, max(1, self.max_query - self._overhead(request)))
+        words = getattr(self.dialect, "words", None)
+        if words is not None:
+            longest = fewer(longest, words(request))
         return (longest, *(shorten(longest, length) for length in _LENGTHS if length < len(longest)))
 
     def _note(self) -> None:
         limit = f"{self.max_query} characters at most" if math.isinf(self._refused) else "no longer ones"
+        if most := getattr(self.dialect, "max_words", None):
+            limit = f"{limit}, and {most} words"
         words = f"long queries are shortened, stop words first: {self.name} takes {limit}"
         if words not in self.adaptations:
             self.adaptations.append(words)

@@ -1,0 +1,106 @@
+"""SearXNG: a search engine of one's own that asks other engines. It needs no key and has no price."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ...types import Passage
+from .base import Exchange, WebRequest
+from .fields import listed, objects, once, passage, plain, reply, sentence, text, url
+from .operators import site_operators
+
+_KNOWN = frozenset(
+    {
+        "results", "query", "number_of_results", "answers", "infoboxes", "corrections", "suggestions",
+        "unresponsive_engines",
+    }
+)  # fmt: skip
+_FOUND = ("results", "answers", "infoboxes")
+_NO_JSON = (
+    "this server gives no JSON: add `json` to `formats` under `search` in its settings.yml, and see that its limiter "
+    "lets this machine through"
+)
+
+
+@dataclass(frozen=True)
+class SearXNG:
+    """GET /search?format=json of a server whose settings.yml allows JSON, which is off by default.
+
+    Evidence is direct answers, then infoboxes, then the results in the server's order. An as-of date cannot be asked
+    for; with one, answers and infoboxes, which tell of today, are left out, and results by the dates they have. Domains
+    are site: operators, which most of the engines behind it know. No result while engines did not answer is an error:
+    nobody knows what these would have found.
+    """
+
+    name: str = "searxng"
+    key_needed: bool = False
+    max_query: int | None = None
+    """It depends on the engines."""
+    max_k: int = 20
+    """The first page; how many it holds depends on the engines."""
+
+    def overhead(self, request: WebRequest) -> int:
+        """Characters that the domains take of the query. Raises `UsageError` for more than can be asked for."""
+        operators = site_operators(request, self.name, self.max_query)
+        return len(operators) + 1 if operators else 0
+
+    def exchange(self, request: WebRequest, base_url: str, key: str | None) -> Exchange:
+        params = {
+            "q": f"{request.query} {site_operators(request, self.name, self.max_query)}".strip(),
+            "format": "json",
+            "language": request.language,
+            "pageno": "1",
+        }
+        headers = {"Authorization": f"Bearer {key}"} if key else {}  # of a proxy before it
+        return Exchange(method="GET", url=f"{base_url.rstrip('/')}/search", params=params, headers=headers)
+
+    def complaint(self, status: int, payload: Any) -> str | None:
+        """{"error": "…"}; engines without an answer, where nothing was found; at 403, what has to be set."""
+        if status == 403:
+            return _NO_JSON
+        if not isinstance(payload, dict):
+            return None
+        if 200 <= status < 300 and _KNOWN & payload.keys():
+            return _unresponsive(payload)
+        return text(payload.get("error") or payload.get("message")) or None
+
+    def exhausted(self, status: int, payload: Any) -> bool:
+        return status in (401, 403)
+
+    def read(self, payload: Any, request: WebRequest) -> list[Passage]:
+        known = reply(payload, self.name, _KNOWN, self.complaint(200, payload))
+        direct: list[Passage | None] = []
+        if not request.before:
+            direct += map(self._answer, listed(known.get("answers")))
+            direct += map(self._box, objects(known.get("infoboxes")))
+        results = once(map(self._result, objects(known.get("results"))))
+        return [*once(direct)[: request.k], *results[: request.k]]
+
+    def _answer(self, answer: Any) -> Passage | None:
+        """A text, or an object with `answer` and `url` in later versions."""
+        entry = answer if isinstance(answer, dict) else {"answer": answer}
+        return passage(self.name, plain(entry.get("answer")), entry.get("title"), entry.get("url"), part="answer")
+
+    def _box(self, box: dict[str, Any]) -> Passage | None:
+        title = plain(box.get("infobox"))
+        pairs = ((plain(one.get("label")), plain(one.get("value"))) for one in objects(box.get("attributes")))
+        told = (
+            " ".join(filter(None, (title, f"{name}: {value}" if name else value))) for name, value in pairs if value
+        )
+        said = " ".join(map(sentence, filter(None, (plain(box.get("content")), *told))))
+        links = (box.get("id"), *(one.get("url") for one in objects(box.get("urls"))))
+        return passage(self.name, said, title, next(filter(url, links), None), part="panel")
+
+    def _result(self, entry: dict[str, Any]) -> Passage | None:
+        when = entry.get("publishedDate") or entry.get("pubdate")
+        return passage(self.name, plain(entry.get("content")), entry.get("title"), entry.get("url"), when)
+
+
+def _unresponsive(payload: dict[str, Any]) -> str | None:
+    """What keeps "nothing found" from being true. "Try again" has it tried again."""
+    if any(payload.get(name) for name in _FOUND):
+        return None
+    silent = [": ".join(filter(None, map(text, listed(one)))) for one in listed(payload.get("unresponsive_engines"))]
+    named = "; ".join(filter(None, silent))
+    return f"nothing found, and engines did not answer ({named}): try again later" if named else None
