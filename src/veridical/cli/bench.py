@@ -66,7 +66,8 @@ def longfact(
     if (models is None) == (runs is None):
         raise UsageError("give --models to be asked, or --runs that are finished")
     if runs is not None:
-        folders = {path.name or str(path): RunFolder(path) for path in map(Path, runs.split(","))}
+        paths = [Path(path.strip()) for path in runs.split(",")]
+        folders = dict(zip(comparing.names_of(paths), map(RunFolder, paths), strict=True))
     else:
         if out is None:
             raise UsageError("--models needs --out FOLDER for the answers and the runs")

@@ -34,7 +34,7 @@ def compare(
     seed: Annotated[int, typer.Option(help="Seed of the bootstrap and the test.")] = 0,
     as_json: AsJson = False,
 ) -> None:
-    folders = [(name, RunFolder(path)) for name, path in zip(_names(runs), runs, strict=True)]
+    folders = [(name, RunFolder(path)) for name, path in zip(names_of(runs), runs, strict=True)]
     (spelling,), choices = resolved([metric], lambda: [folder.reports() for _, folder in folders])
     result = compared(
         [(name, folder.reports()) for name, folder in folders],
@@ -65,7 +65,7 @@ def compare(
         out.print(f"{name}: {info.signature}", markup=False, style="dim")
 
 
-def _names(runs: list[Path]) -> list[str]:
+def names_of(runs: list[Path]) -> list[str]:
     """Folder names where they differ, whole paths otherwise."""
     short = [run.resolve().name for run in runs]
     return short if len(set(short)) == len(short) else [str(run) for run in runs]
