@@ -17,7 +17,7 @@ _MOST_DOMAINS = 1200
 _CHARACTERS = 1000
 """Of a page's text, where it has no highlights."""
 _HOPELESS = ("NO_MORE_CREDITS", "API_KEY_BUDGET_EXCEEDED", "INVALID_API_KEY", "FEATURE_DISABLED")
-_SPENT = ("credits", "budget")
+_SPENT = ("credits limit", "exceeded your credits", "out of credits", "no more credits")
 
 
 @dataclass(frozen=True)

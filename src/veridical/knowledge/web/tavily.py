@@ -15,7 +15,7 @@ _MOST_ALLOWED = 300
 _MOST_BLOCKED = 150
 _LIMITS = (432, 433)
 """The plan's limit, and the limit set for paying as you go."""
-_SPENT = ("usage limit", "plan's limit", "pay-as-you-go limit", "credit")
+_SPENT = ("usage limit", "plan's limit", "pay-as-you-go limit")
 
 
 @dataclass(frozen=True)
