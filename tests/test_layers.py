@@ -37,6 +37,7 @@ LAYERS = [
     "benchmarks",
     "run estimate recheck",
     "generate",
+    "felm",
     "cli",
     "__main__",
 ]

@@ -1,0 +1,127 @@
+"""Two evaluators on the same samples: which is right where the other is not, and what their figures differ by.
+
+McNemar's test takes items for independent. Segments of one response are not; for them read the randomisation test over
+responses, and the intervals, which resample responses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import comb
+
+import numpy as np
+
+from ..errors import UsageError
+from ..stats import randomisation
+from ..types import Struct
+from . import counts
+from .items import Items, Policy, items, settled
+from .measures import LEVELS
+from .records import Prediction, Sample
+
+
+class Difference(Struct, frozen=True, kw_only=True, omit_defaults=False):
+    """First minus second."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+
+
+class Paired(Struct, frozen=True, kw_only=True, omit_defaults=False):
+    """Two evaluators at one level, abstentions counted one way."""
+
+    level: str
+    abstentions: str
+    """"as factual", or "excluded": items on which neither abstains."""
+    responses: int
+    n: int
+    both: int
+    """Both are right."""
+    first: int
+    """Only the first is."""
+    second: int
+    neither: int
+    mcnemar: float
+    """Exact two-sided p (McNemar 1947)."""
+    randomisation: float
+    """p of the paired randomisation test over responses, of the number of items judged rightly."""
+    differences: dict[str, Difference]
+    """Of `counts.METRICS`."""
+
+
+def paired(
+    samples: Sequence[Sample],
+    first: Mapping[int, Prediction],
+    second: Mapping[int, Prediction],
+    *,
+    policy: Policy | None = None,
+    resamples: int = 2000,
+    seed: int = 0,
+    level: float = 0.95,
+) -> list[Paired]:
+    """Both on the samples that both have predictions of. Raises UsageError where there is none."""
+    policy = policy or Policy()
+    common = [sample for sample in samples if sample.id in first and sample.id in second]
+    if not common:
+        raise UsageError("no sample has predictions of both")
+    made = []
+    for at in LEVELS:
+        a, b = (
+            items(common, [settled(one, found[one.id], policy) for one in common], policy, at)[0]
+            for found in (first, second)
+        )
+        decided = ~a.abstained & ~b.abstained
+        ways = [("as factual", np.ones(len(decided), bool))]
+        ways += [("excluded", decided)] if not decided.all() and decided.any() else []
+        made += [_one(a.where(mask), b.where(mask), at, way, resamples, seed, level) for way, mask in ways]
+    return made
+
+
+def mcnemar(first: int, second: int) -> float:
+    """Exact two-sided p for so many items on which only the first, and only the second, is right; 1 for none."""
+    n = first + second
+    tail = sum(comb(n, k) for k in range(min(first, second) + 1))
+    return float(min(1.0, 2 * tail / 2**n)) if n else 1.0
+
+
+def _one(a: Items, b: Items, at: str, way: str, resamples: int, seed: int, level: float) -> Paired:
+    right_a, right_b = a.flagged == a.wrong, b.flagged == b.wrong
+    clusters, place = np.unique(a.cluster, return_inverse=True)
+    place = place.astype(np.int64)
+    cells = [counts.by_cluster(place, one.wrong, one.flagged, len(clusters)) for one in (a, b)]
+    gains = np.bincount(place, weights=right_a.astype(float) - right_b.astype(float), minlength=len(clusters))
+    first, second = int((right_a & ~right_b).sum()), int((right_b & ~right_a).sum())
+    return Paired(
+        level=at,
+        abstentions=way,
+        responses=len(clusters),
+        n=len(a.wrong),
+        both=int((right_a & right_b).sum()),
+        first=first,
+        second=second,
+        neither=int((~right_a & ~right_b).sum()),
+        mcnemar=mcnemar(first, second),
+        randomisation=randomisation(gains, seed=seed),
+        differences=_differences(cells[0], cells[1], resamples, seed, level),
+    )
+
+
+def _differences(a: counts.Floats, b: counts.Floats, resamples: int, seed: int, level: float) -> dict[str, Difference]:
+    """The same responses are drawn for both."""
+    weight = counts.weights(len(a), resamples, seed)
+    parts = [
+        (
+            counts.vectors(cells.sum(axis=0)[None])[0],
+            counts.vectors(weight @ cells)[0],
+            counts.vectors(cells.sum(axis=0) - cells)[0],
+        )
+        for cells in (a, b)
+    ]
+    found = {}
+    for name in counts.METRICS:
+        whole, drawn, left_out = (parts[0][kind][name] - parts[1][kind][name] for kind in range(3))
+        value = None if np.isnan(whole[0]) else float(whole[0])
+        low, high = counts.interval(drawn, value, left_out, level) or (None, None)
+        found[name] = Difference(value=value, low=low, high=high)
+    return found
