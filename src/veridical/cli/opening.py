@@ -172,4 +172,11 @@ def _searcher(setup: Setup, store: CallStore | None, budget: Budget, *, dry: boo
         answers_on_top=setup.compat == "safe",
         dry=dry,
     )
-    return NamedSearch(found) if dry else found
+    if dry:
+        return NamedSearch(found)
+    if not setup.pages:
+        return found
+    from ..knowledge.web.fetch import Fetcher
+    from ..knowledge.web.pages import Pages
+
+    return Pages(found, Fetcher(store, concurrency=setup.concurrency))
