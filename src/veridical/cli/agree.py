@@ -12,11 +12,11 @@ import typer
 from ..agree import ALL, PAPER, Agreement, Evaluator, FactAgreement, Figure, Human
 from ..agree import agree as agreed
 from ..errors import UsageError
-from ..folder import RunFolder
 from ..inputs import read
 from ..types import Generation, Report
 from . import show
 from .options import AsJson
+from .runs import Run, is_run, run_at
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -51,7 +51,7 @@ def agree(
     seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
     as_json: AsJson = False,
 ) -> None:
-    folders = {path: RunFolder(path) for path in paths if path.is_dir()}
+    folders = {path: run_at(path) for path in paths if is_run(path)}
     for path in paths:
         if not path.exists():
             raise UsageError(f"{path}: neither a run folder nor a file with labels")
@@ -69,7 +69,7 @@ def agree(
     _print(result)
 
 
-def _runs(folders: Iterable[RunFolder]) -> Sequence[tuple[str, Iterable[Report]]]:
+def _runs(folders: Iterable[Run]) -> Sequence[tuple[str, Iterable[Report]]]:
     """Each run under the name of its input, which is its system's where the generations do not say."""
     return [(_stem(folder.info().input), folder.reports()) for folder in folders]
 

@@ -17,7 +17,6 @@ from ..analysis.marks import marks
 from ..analysis.shares import rule_of
 from ..compare import compare
 from ..errors import UsageError
-from ..folder import RunFolder
 from ..gold import gold_reports
 from ..inputs import read
 from ..metrics import Macro, parse
@@ -25,6 +24,7 @@ from ..types import Report
 from . import analysis_tables as tables
 from . import show
 from .options import AsJson
+from .runs import is_run, run_at
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -187,8 +187,8 @@ class _Section:
 
 def _sections(path: Path, name: str, rule: str) -> list[_Section]:
     """One for each system in the run or labelled file; what is no run is read as labels."""
-    if path.is_dir():
-        folder = RunFolder(path)
+    if is_run(path):
+        folder = run_at(path)
         info = folder.info()
         reports: Callable[[], Iterator[Report]] = folder.reports
         expected = info.generations
@@ -202,7 +202,7 @@ def _sections(path: Path, name: str, rule: str) -> list[_Section]:
         section.look(report)
         labelled = labelled or report.abstained or not report.failure
     made = list(found.values())
-    if not made or not (labelled or path.is_dir()):
+    if not made or not (labelled or is_run(path)):
         raise UsageError(f"{path} holds no {'reports' if path.is_dir() else 'labelled facts'} to analyse")
     total = sum(section.generations for section in made)
     if expected is not None and total < expected:

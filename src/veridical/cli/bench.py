@@ -22,6 +22,7 @@ from . import compare as comparing
 from . import show
 from .generate import Part, answer_all
 from .options import AsJson, Cache, Config, MaxCost
+from .runs import Run, run_at
 from .score import judge_all
 from .setup import Setup, judging
 
@@ -67,7 +68,7 @@ def longfact(
         raise UsageError("give --models to be asked, or --runs that are finished")
     if runs is not None:
         paths = [Path(path.strip()) for path in runs.split(",")]
-        folders = dict(zip(comparing.names_of(paths), map(RunFolder, paths), strict=True))
+        folders: dict[str, Run] = dict(zip(comparing.names_of(paths), map(run_at, paths), strict=True))
     else:
         if out is None:
             raise UsageError("--models needs --out FOLDER for the answers and the runs")
@@ -91,13 +92,14 @@ def longfact(
 def _made(
     names: Sequence[str], out: Path, prompts: str, part: Part, max_tokens: int, setup: Setup, max_cost: float | None,
     cache: Path | None,
-) -> dict[str, RunFolder]:  # fmt: skip
+) -> dict[str, Run]:  # fmt: skip
     """Each model's answers and run, gone on with where they are not finished."""
     places = [out / _safe(name) for name in names]
     if len(set(places)) < len(places) or not places:
         raise UsageError(f"--models names no model, or one twice: {', '.join(names)}")
     settings = {"max_tokens": max_tokens, "temperature": 0.0}
-    folders, spent = {}, 0.0
+    folders: dict[str, Run] = {}
+    spent = 0.0
 
     def rest() -> Budget:
         return Budget(max_cost=None if max_cost is None else max(0.0, max_cost - spent))
@@ -125,7 +127,7 @@ def _safe(name: str) -> str:
     return re.sub(r"[^\w.+-]+", "-", name).strip("-.") or "model"
 
 
-def _ranked(made: Table, folders: dict[str, RunFolder], level: float, seed: int) -> Any:
+def _ranked(made: Table, folders: dict[str, Run], level: float, seed: int) -> Any:
     """The systems by F1 at the first K, with paired differences; None for fewer than two or without common prompts."""
     runs: list[tuple[str, Iterable[Report]]] = [(name, folder.reports()) for name, folder in folders.items()]
     try:

@@ -10,11 +10,11 @@ import typer
 
 from ..compare import Comparison
 from ..compare import compare as compared
-from ..folder import RunFolder
 from ..metrics import parse
 from ..recall import resolved
 from . import show
 from .options import AsJson
+from .runs import run_at
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -34,7 +34,7 @@ def compare(
     seed: Annotated[int, typer.Option(help="Seed of the bootstrap and the test.")] = 0,
     as_json: AsJson = False,
 ) -> None:
-    folders = [(name, RunFolder(path)) for name, path in zip(names_of(runs), runs, strict=True)]
+    folders = [(name, run_at(path)) for name, path in zip(names_of(runs), runs, strict=True)]
     (spelling,), choices = resolved([metric], lambda: [folder.reports() for _, folder in folders])
     result = compared(
         [(name, folder.reports()) for name, folder in folders],

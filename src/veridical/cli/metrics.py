@@ -8,12 +8,12 @@ from typing import Annotated
 import msgspec
 import typer
 
-from ..folder import RunFolder
 from ..metrics import parse
 from ..recall import resolved
 from ..scores import scores
 from . import show
 from .options import AsJson
+from .runs import run_at
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -26,7 +26,7 @@ DEFAULTS = ("factscore(gamma=0)", "precision", "precision(decided)", "response_r
     "Example: veridical metrics runs/mine --metric f1@64 --metric precision"
 )
 def metrics(
-    run: Annotated[Path, typer.Argument(help="Run folder.")],
+    run: Annotated[Path, typer.Argument(help="Run folder, or a result file of SAFE, VeriScore, FActScore.")],
     metric: Annotated[
         list[str] | None, typer.Option("--metric", help="As it is printed, such as f1@64; or f1@median.")
     ] = None,
@@ -37,7 +37,7 @@ def metrics(
     seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
     as_json: AsJson = False,
 ) -> None:
-    folder = RunFolder(run)
+    folder = run_at(run)
     info = folder.info()
     wanted, choices = resolved(metric or list(dict.fromkeys([*info.metrics, *DEFAULTS])), lambda: [folder.reports()])
     made = [parse(spelling) for spelling in wanted]

@@ -1,0 +1,40 @@
+"""What a command that reads finished runs is given: run folders, and result files of the published systems."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..folder import RunFolder, RunInfo
+from ..inputs.results import Results, is_results
+from ..types import Report
+
+
+class ResultFile:
+    """A result file of another system, read like a run folder."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def info(self) -> RunInfo:
+        """Its signature is the system's name: what it was made with is not known."""
+        results = Results(self.path)
+        next(iter(results))
+        signature = f"{results.format} (file)"
+        return RunInfo(signature=signature, fields={"name": signature}, input=self.path.name, input_sha256="")
+
+    def reports(self) -> Iterator[Report]:
+        return iter(Results(self.path))
+
+
+Run = RunFolder | ResultFile
+
+
+def run_at(path: Path) -> Run:
+    """The run at that path; a folder that is none is told when it is read."""
+    return ResultFile(path) if path.is_file() else RunFolder(path)
+
+
+def is_run(path: Path) -> bool:
+    """Whether it is a folder or a result file, and not, say, a file with people's labels."""
+    return path.is_dir() or (path.is_file() and is_results(path))
