@@ -254,8 +254,8 @@ def _given(name: str, level: str, every: Items, confusion: Confusion) -> Figures
 
 
 def people() -> Figures:
-    """How far people agree: FacTool's annotators scored against FELM's, on the 42 responses of world knowledge that
-    both labelled (31 alike, kappa .476; counted from the two published files)."""
+    """How far people agree: FacTool's annotators scored against FELM's, on the 42 responses that both labelled (31
+    alike, kappa .476; counted from the two published files)."""
     confusion = Confusion(tp=15, fp=5, fn=6, tn=16)
     found, undefined = counts.values(confusion)
     return Figures(
@@ -269,7 +269,7 @@ def people() -> Figures:
         confusion=confusion,
         values=found,
         undefined=undefined,
-        note="FacTool-QA's labels against FELM's, 42 same responses of wk: 31 alike, kappa .476",
+        note="FacTool-QA's labels against FELM's, the same 42 responses: 31 alike, kappa .476",
     )
 
 
