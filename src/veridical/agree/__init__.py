@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from ..errors import UsageError
 from ..scores import Policy
 from ..types import Generation, Report, Struct
+from .correlate import Correlated, correlated
 from .facts import FIGURES, Counts, FactAgreement, Figure, compared, counted, trivial
 from .gaps import WARNING, Gap, Ranking, Trivial, across, error_rate, gap, ranking, trivials
 from .match import Pair, matched, slim
@@ -35,6 +36,9 @@ class Evaluator(Struct, frozen=True, kw_only=True, omit_defaults=False):
     """A system each, then all pooled where there are several; empty where facts cannot be compared."""
     compared: str | None
     """How verdicts met labels: "given", "segments", "content" (see `pairing.paired`); None: by score only."""
+    responses: tuple[Correlated, ...] = ()
+    """Counts and F1@K of the responses by the run and by people: a system each, then all pooled where there are
+    several."""
     notes: tuple[str, ...] = ()
 
 
@@ -59,6 +63,7 @@ def agree(
     *,
     rule: str = PAPER,
     match: str = AUTO,
+    k: int = 64,
     level: float = 0.95,
     resamples: int = 2000,
     seed: int = 0,
@@ -69,6 +74,7 @@ def agree(
       and the run of one too, they belong together whatever they are called.
     - Without labels, those that the runs' own inputs carry are used; without runs only people's side is given.
     - Runs that judge one system more than once are told apart by the signatures of their methods.
+    - `k`: of F1@K of the responses.
     - `rule`: one of `RULES`. `match`: one of `MODES`, see `pairing.paired`.
 
     Raises UsageError for names that do not match, labels with nothing in them, and equal runs of one system.
@@ -83,7 +89,7 @@ def agree(
         raise UsageError("no people's labels: give files with labelled facts, or runs scored with --facts given")
     people = tuple(human(name, found, rule, policy, not_labelled=none) for name, (found, none) in systems.items())
     evaluators = [
-        _evaluator(name, judged, {system: found for system, (found, _) in systems.items()}, rule, match, policy)
+        _evaluator(name, judged, {system: found for system, (found, _) in systems.items()}, rule, match, policy, k)
         for name, judged in _methods(_aligned(read, systems))
     ]
     return Agreement(
@@ -165,7 +171,7 @@ def _methods(reports: Sequence[tuple[str, Report]]) -> list[tuple[str, _Judged]]
 
 
 def _evaluator(
-    name: str, judged: _Judged, systems: dict[str, list[Labelled]], rule: str, match: str, policy: Policy
+    name: str, judged: _Judged, systems: dict[str, list[Labelled]], rule: str, match: str, policy: Policy, k: int
 ) -> Evaluator:
     matches = {system: matched(systems[system], reports) for system, reports in judged.systems.items()}
     rowed, at = paired([pair for pairs, _ in matches.values() for pair in pairs], match)
@@ -186,8 +192,16 @@ def _evaluator(
         ranking=ranking(*({one.system: value for one, value in side} for side in _sides(gaps))),
         facts=tuple(facts),
         compared=at if facts else None,
+        responses=tuple(_responses(by_system, policy, k)),
         notes=tuple(_notes(judged, rowed, at, gaps)),
     )
+
+
+def _responses(by_system: Mapping[str, Sequence[Pair]], policy: Policy, k: int) -> list[Correlated]:
+    found = [one for system, pairs in by_system.items() for one in correlated(system, pairs, policy, k=k)]
+    if len({one.system for one in found}) > 1:
+        found += correlated(ALL, [pair for pairs in by_system.values() for pair in pairs], policy, k=k)
+    return found
 
 
 def _facted(pairs: Sequence[Pair]) -> bool:
@@ -239,6 +253,7 @@ __all__ = [
     "RULES",
     "WARNING",
     "Agreement",
+    "Correlated",
     "Counts",
     "Evaluator",
     "FactAgreement",

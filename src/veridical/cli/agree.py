@@ -9,7 +9,7 @@ from typing import Annotated
 import msgspec
 import typer
 
-from ..agree import ALL, PAPER, Agreement, Evaluator, FactAgreement, Figure, Human
+from ..agree import ALL, PAPER, Agreement, Correlated, Evaluator, FactAgreement, Figure, Human
 from ..agree import agree as agreed
 from ..errors import UsageError
 from ..inputs import read
@@ -47,6 +47,7 @@ def agree(
             "rolled up to labelled stretches), content (facts worded alike)."
         ),
     ] = "auto",
+    k: Annotated[int, typer.Option("--k", min=1, help="K of F1@K of the responses.")] = 64,
     level: Annotated[float, typer.Option(min=0.5, max=0.999, help="Level of the intervals.")] = 0.95,
     seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
     as_json: AsJson = False,
@@ -60,6 +61,7 @@ def agree(
         [(_stem(path.name), _labels(path)) for path in paths if path not in folders],
         rule=rule,
         match=match,
+        k=k,
         level=level,
         seed=seed,
     )
@@ -190,6 +192,8 @@ def _print_evaluator(evaluator: Evaluator, result: Agreement) -> None:
             f"  {gap.system}: Pearson with the people's scores without a judge: {', '.join(trivial)}", markup=False
         )
     _print_ranking(evaluator)
+    if evaluator.responses:
+        _print_responses(evaluator.responses)
     if evaluator.facts:
         _print_facts(evaluator.facts)
     for note in evaluator.notes:
@@ -207,6 +211,23 @@ def _print_ranking(evaluator: Evaluator) -> None:
     )
     if ranking.pearson is not None:
         out.print(f"Pearson over the {len(ranking.human)} systems {ranking.pearson:.4f}", markup=False)
+
+
+def _print_responses(responses: Sequence[Correlated]) -> None:
+    out = show.out()
+    out.print()
+    out.print("Response by response: does the run's figure follow people's?", markup=False)
+    columns = ("system", "figure", "people", "run", "Pearson", "Spearman", "words alone")
+    made = show.table(*columns, right=("people", "run"))
+    for one in responses:
+        scale = 100.0 if one.what.startswith("f1@") else 1.0
+        both = (correlation(found.value, found.low, found.high) for found in (one.pearson, one.spearman))
+        words = show.number(one.words.value)
+        figures = (f"{scale * one.people:.1f}", f"{scale * one.run:.1f}")
+        made.add_row(one.system, one.what.replace("_", " "), *figures, *both, words)
+    out.print(made)
+    if left := responses[-1].left_out:
+        out.print(f"  responses without the run's figures: {show.reasons(left)}", markup=False)
 
 
 def _print_facts(facts: Sequence[FactAgreement]) -> None:
