@@ -42,7 +42,10 @@ class Correlated(Struct, frozen=True, kw_only=True, omit_defaults=False):
 
 
 def correlated(system: str, pairs: Sequence[Pair], policy: Policy, *, k: int = 64) -> list[Correlated]:
-    """Over the responses with labelled facts that the run takes for answers; [] for fewer than three. A fact that stayed unjudged is in "facts" and in no other number."""
+    """Over the responses with labelled facts that the run takes for answers; [] for fewer than three.
+
+    A fact that stayed unjudged is in "facts" and in no other number.
+    """
     left: Counter[str] = Counter()
     rows: list[tuple[dict[str, float], dict[str, float], int]] = []
     for pair in pairs:
