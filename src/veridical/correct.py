@@ -12,8 +12,8 @@ import msgspec
 import numpy as np
 
 from .agree import PAPER, RULES, Labelled, labelled, matched, paired
-from .agree.match import Pair, slim
-from .agree.pairing import GIVEN
+from .agree.match import ABSENT, Pair, slim
+from .agree.pairing import CONTENT
 from .agree.people import IRRELEVANT, OUTSIDE, SUPPORTED, checked, three
 from .correction import Estimate, Item, corrected, difference, planned
 from .errors import UsageError
@@ -163,7 +163,7 @@ def items(system: str, reports: Sequence[Report], people: Sequence[Generation], 
     """An item for each answer that neither the run nor people call an abstention."""
     responses = [one for generation in people if (one := _of(system, generation))]
     pairs, alone = matched(responses, reports)
-    found, at = paired(pairs)
+    found, _ = paired(pairs, CONTENT)
     by_report = {pair.report.generation.id: pair for pair in found}
     side = _Side()
     if alone:
@@ -176,7 +176,7 @@ def items(system: str, reports: Sequence[Report], people: Sequence[Generation], 
         pair = by_report.get(report.generation.id)
         if report.abstained or (pair and pair.labelled.abstained):
             continue
-        side.items.append(_item(report, pair, judged.get(report.generation.id, middle), rule, given=at == GIVEN))
+        side.items.append(_item(report, pair, judged.get(report.generation.id, middle), rule))
     failed = len([report for report in reports if not report.abstained and report.generation.id not in judged])
     if failed:
         side.notes.append(f"{failed} answers without a score by the judge count as the mean of the others")
@@ -187,13 +187,13 @@ def _of(system: str, generation: Generation) -> Labelled | None:
     return labelled(system, generation) if generation.system in (None, system) else None
 
 
-def _item(report: Report, pair: Pair | None, judged: float, rule: str, *, given: bool) -> Item:
+def _item(report: Report, pair: Pair | None, judged: float, rule: str) -> Item:
     key = task(report).hex()
     value = pair.labelled.value(rule) if pair else None
     if pair is None or value is None:
         return Item(key=key, judge=judged)
     rows = [row for row in pair.rows if not (rule == OUTSIDE and row.gold == IRRELEVANT)]
-    if not given or not rows:
+    if not rows or any(row.reason == ABSENT for row in rows):  # labels of other facts: only scores can be compared
         return Item(key=key, judge=judged, people=value)
     both = [(row.verdict == SUPPORTED, row.gold == SUPPORTED) for row in rows]
     counts = Counter(both)
