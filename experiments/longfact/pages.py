@@ -1,6 +1,6 @@
 """Wikipedia biographies new in 2023 (Wiki-Newpages-2023-10-Bio) as pages of a knowledge source.
 
-    python experiments/longfact/pages.py ../shared/data/wiki_newpages_2023_bio pages.jsonl
+python experiments/longfact/pages.py ../shared/data/wiki_newpages_2023_bio pages.jsonl
 """
 
 from __future__ import annotations
