@@ -53,6 +53,12 @@ def test_a_run_is_scored_and_goes_on_without_a_call(file, tmp_path, capsys):
         "scores.json",
         "scores.md",
         "scores.csv",
+        "misses.jsonl",
+    }
+    missed = [json.loads(line) for line in (tmp_path / "a" / "misses.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert len(missed) == 4 and {(one["label"], one["said"]) for one in missed} == {
+        ("factual", "wrong"),
+        ("wrong", "factual"),
     }
     assert json.loads((tmp_path / "a" / "scores.json").read_text(encoding="utf-8"))["sha256"] == first["sha256"]
     assert felm(capsys, file, "--predictions", tmp_path / "a", "--json")["scores"] == first["scores"]

@@ -4,6 +4,8 @@ import json
 from collections import Counter
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from data import shared
 from felm_rows import row, small, written
@@ -160,3 +162,25 @@ def test_the_first_version_is_the_first_817():
     counted = [sum(column) for column in zip(*table(samples).values(), strict=True)]
     assert counted == [817, 3949, 570, 252]
     assert table(samples)["writing_rec"] == (106, 1109, 50, 17)
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 900) | st.floats() | st.text(max_size=12),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
+    max_leaves=6,
+)
+
+
+@given(st.dictionaries(st.sampled_from(sorted(row(0))), VALUES, max_size=5))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
+def test_whatever_stands_in_a_row_is_taken_or_refused_by_name(tmp_path, change):
+    path = tmp_path / "f.jsonl"
+    path.write_text(json.dumps(row(0) | change), encoding="utf-8")
+    try:
+        (one,) = load(path).samples
+    except (InputError, UsageError) as error:
+        assert str(path) in str(error)
+    else:
+        assert one.units
+        for unit in one.units:
+            assert unit.span is None or 0 <= unit.span[0] < unit.span[1] <= len(one.response)

@@ -3,6 +3,8 @@
 import asyncio
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from felm_rows import small, written
 from veridical.errors import FatalError, ModelError, ParseError, SearchError, UsageError
@@ -319,3 +321,12 @@ def test_m1_verdicts_of_a_run_go_to_the_segments_they_overlap(samples):
     failed = Report(generation=other, failure=Failure(stage="x", error="ModelError", message="down"))
     (made,), _ = from_reports([sample], [failed])
     assert {one.why for one in made.judgements} == {Why.FAILURE}
+
+
+@given(st.text(alphabet=st.sampled_from("Segmnt 0123:-*\nclaim.none"), max_size=80), st.integers(1, 5), st.booleans())
+def test_whatever_claims_are_read_belong_to_a_segment(reply, n, cut):
+    try:
+        found = read_claims(reply, n, cut=cut)
+    except ParseError:
+        return
+    assert all(1 <= number <= n and all(map(str.strip, claims)) for number, claims in found.items())

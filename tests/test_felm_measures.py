@@ -118,7 +118,7 @@ def test_domains_and_their_mean():
     samples = [sample(0, "wf", "wk"), sample(1, "wff", "math"), sample(2, "f", "math")]
     made = score(samples, {0: prediction(0, "wf"), 1: prediction(1, "fwf"), 2: prediction(2, "f")}, resamples=200)
     assert made.row("wk").values["f1"] == 1 and made.row("math").values["f1"] == 0
-    mean = made.row("mean of the domains")
+    mean = made.row("domain mean")
     assert mean.values["f1"] == 0.5 and mean.n == 6 and mean.values["recall"] == 0.5
 
 
@@ -207,7 +207,7 @@ def test_intervals_hold_the_value_and_resample_responses():
         at: prediction(at, said, scores=[0.8 if one == "w" else 0.3 for one in said]) for at, said in enumerate(saids)
     }
     made = score(samples, found)
-    for scope in ("all", "wk", "mean of the domains"):
+    for scope in ("all", "wk", "domain mean"):
         one = made.row(scope)
         for name in ("f1", "balanced_accuracy", "precision", "mcc"):
             low, high = one.intervals[name]

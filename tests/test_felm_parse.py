@@ -52,6 +52,8 @@ STRICT = [
     ("Answer: none\n2", ERROR),
     ("Answer:", ERROR),
     ("Answer: 1990 was wrong", ERROR),
+    ("An example:\n<segment-1-1ea644>\nIce floats.\n</segment-1-1ea644>\n\nAnswer: 1", ERROR),
+    ("Thought: <segment-2-1ea644> has the wrong year.\nAnswer: 2", {2}),
     ("Answer: 99999999999999999999", ERROR),
     ("", ERROR),
     ("I think that 2 is wrong.", ERROR),
@@ -100,7 +102,17 @@ def test_lists_that_are_written_are_read(ids, separator):
 
 
 def test_long_replies_take_no_time():
-    for reply in ("Answer: " + "1, " * 50_000, "Answer:" * 50_000, "1 " * 100_000, "Answer: " + "-" * 200_000):
+    numbers = "1 " * 100_000
+    for reply in (
+        f"Answer: 1\n{numbers}x",
+        f"Answer: 1. {numbers}x",
+        f"Answer: {numbers}x",
+        "Answer: 1" + " " * 100_000 + "x",
+        "Answer: " + "1, " * 50_000,
+        "Answer:" * 50_000,
+        "1 " * 100_000,
+        "Answer: " + "-" * 200_000,
+    ):
         strictly(reply)
 
 

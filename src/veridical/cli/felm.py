@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import msgspec
 import typer
+from rich.markup import escape
 
 from ..datasets import locate
 from ..errors import UsageError
@@ -21,7 +22,7 @@ from ..felm.evaluators import Evaluator
 from ..felm.evidence import Web
 from ..felm.run import FelmFolder, read, run
 from ..felm.runs import from_reports
-from ..felm.table import HEADINGS, csv_text, markdown, remarks, rows
+from ..felm.table import HEADINGS, csv_text, markdown, misses, remarks, rows
 from ..folder import RunFolder, RunInfo
 from ..models.cache import CallStore
 from ..models.factory import open_model
@@ -150,6 +151,7 @@ def felm(
     result |= {"spent": budget.spent, "calls": budget.calls}
     if out:
         _write(out, result, scores, title)
+        _write_misses(out, misses(chosen, _by_id(made), policy))
     if as_json:
         typer.echo(msgspec.json.encode(result).decode())
     else:
@@ -315,20 +317,28 @@ def _write(folder: Path, result: dict[str, Any], scores: Scores, title: str) -> 
         raise UsageError(f"cannot write to {folder}: {error.strerror}") from None
 
 
+def _write_misses(folder: Path, found: Iterable[dict[str, Any]]) -> None:
+    lines = b"".join(msgspec.json.encode(one) + b"\n" for one in found)
+    try:
+        (folder / "misses.jsonl").write_bytes(lines)
+    except OSError as error:
+        raise UsageError(f"cannot write to {folder}: {error.strerror}") from None
+
+
 def _print(result: dict[str, Any], scores: Scores, data: Loaded, budget: Budget, against: Path | None) -> None:
     screen = show.out()
     screen.print(f"{result['evaluator']} on {scores.samples} samples of {data.path}", markup=False)
     for level in ("segment", "response"):
         table = show.table(*HEADINGS, right=HEADINGS[2:])
         for cells in rows(scores, level, slices=False):
-            table.add_row(*cells)
+            table.add_row(*(escape(show.printable(cell)) for cell in cells))
         screen.print(f"\n{level} level")
         screen.print(table)
     screen.print("\nrecall by error type")
     table = show.table("type", "wrong", "flagged", "recall", "interval", right=("wrong", "flagged", "recall"))
     for one in scores.by_type:
         row = (str(one.wrong), str(one.flagged), show.number(one.recall), show.span(one.low, one.high))
-        table.add_row(show.printable(one.type), *row)
+        table.add_row(escape(show.printable(one.type)), *row)
     screen.print(table)
     if scores.types:
         typed = scores.types

@@ -169,7 +169,7 @@ def _notes(samples: Sequence[Sample], version: str | None) -> tuple[str, ...]:
         held = sum(one.id < size for one in samples)
         notes.append(f"version {version} has {size} samples; the file holds {held} of them")
     if version is None and len(samples) > 817 and {one.id for one in samples} == set(range(847)):
-        notes.append("all 847 samples; figures for the 817 of the first version are not comparable (--version 817)")
+        notes.append("the file is the version of 847: not comparable with figures for the first 817 (--version 817)")
     counted = Counter((one.prompt, one.response) for one in samples)
     if twice := sum(count - 1 for count in counted.values()):
         notes.append(f"{twice} samples repeat the prompt and response of another; all are kept")
@@ -231,7 +231,7 @@ def _sample(row: _Row, repairs: _Repairs, *, drop_enumerators: bool) -> Sample:
         response=response,
         units=tuple(units),
         refs=_refs(row, id_, repairs),
-        source=row.values.get("source") or "",
+        source=source if isinstance(source := row.values.get("source"), str) else "",
         meta={name: value for name, value in row.values.items() if name not in _KNOWN},
     )
     try:

@@ -23,12 +23,10 @@ from .answers import COMPAT, STAGE, Drawn, Reading, draw
 from .ask import UNITS, Prompts, addresses, documents, read_claims
 from .consistency import rolled_up, vote
 from .evidence import CHUNK, Pages, closest, fetched
-from .records import Claim, Judgement, Prediction, Said, Sample, Unit, Why, abstained
+from .records import STEPS, Claim, Judgement, Prediction, Said, Sample, Unit, Why, abstained
 
 NO_REFERENCE = "no reference"
 NO_CLAIMS = "no claim form"
-STEPS = ("math", "reasoning")
-"""Domains whose segments are steps."""
 
 
 class Evaluator(Protocol):

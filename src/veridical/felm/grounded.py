@@ -22,9 +22,9 @@ from ..verify import Verifier
 from .answers import STAGE
 from .consistency import rolled_up
 from .data import is_enumerator
-from .evaluators import NO_CLAIMS, STEPS
+from .evaluators import NO_CLAIMS
 from .evidence import CHUNK, Pages, fetched, passages
-from .records import Claim, Prediction, Said, Sample, Why, abstained
+from .records import STEPS, Claim, Prediction, Said, Sample, Why, abstained
 
 
 @dataclass(frozen=True)

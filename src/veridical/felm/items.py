@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..errors import UsageError
 from ..types import Struct
 from .consistency import rolled_up
-from .records import DOMAINS, WITH_CLAIMS, Gold, Judgement, Prediction, Said, Sample, Why, overall
+from .records import DOMAINS, STEPS, Gold, Judgement, Prediction, Said, Sample, Why, overall
 
 ALL = "all"
 LENGTHS = ((1, 1), (2, 4), (5, 9), (10, None))
@@ -44,7 +44,10 @@ def settled(sample: Sample, prediction: Prediction, policy: Policy) -> tuple[Jud
         by_unit = {one.unit: one for one in prediction.judgements}
         lost = [unit.index for unit in sample.units if unit.index not in by_unit]
         if lost:
-            raise UsageError(f"the prediction of sample {sample.id} has no judgement of its segment {lost[0]}")
+            raise UsageError(
+                f"the prediction of sample {sample.id} has no judgement of its segment {lost[0]}: "
+                "was it made of another file, or with --drop-enumerators?"
+            )
         judged = tuple(by_unit[unit.index] for unit in sample.units)
     instead = {Why.UNCOVERED: policy.uncovered, Why.NOT_ENOUGH: policy.not_enough}
     return tuple(
@@ -119,7 +122,7 @@ def scopes(samples: Sequence[Sample], predictions: Sequence[Prediction]) -> dict
     names += sorted({one.domain for one in samples} - set(DOMAINS))
     found = {ALL: list(places)} | {name: [at for at in places if samples[at].domain == name] for name in names}
     if any(one.substituted for one in predictions):
-        found["reference and claim domains"] = [at for at in places if samples[at].domain in WITH_CLAIMS]
+        found["reference and claim domains"] = [at for at in places if samples[at].domain not in STEPS]
         found["nothing substituted"] = [at for at in places if not predictions[at].substituted]
     found["with evidence"] = [at for at in places if samples[at].has_evidence]
     found["without evidence"] = [at for at in places if not samples[at].has_evidence]

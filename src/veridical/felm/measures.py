@@ -19,7 +19,7 @@ from .items import ALL, Items, Policy, items, scopes, settled
 from .records import Gold, Judgement, Prediction, Said, Sample, Why
 
 LEVELS = ("segment", "response")
-MACRO = "mean of the domains"
+MACRO = "domain mean"
 
 
 class Figures(Struct, frozen=True, kw_only=True, omit_defaults=False):

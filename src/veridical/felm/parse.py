@@ -21,6 +21,8 @@ _FOLLOW_ON = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 """Where a model goes on with a question of its own making."""
+_BLOCK = re.compile(r"^<[a-z]{1,12}(?:-[0-9]{1,4})?-[0-9a-f]{6,12}>[ \t]*$", re.MULTILINE)
+"""Where a block of the prompt begins (`prompts.fence`): a model that repeats the prompt has not answered."""
 _ALL_CORRECT = re.compile(
     r"[\W_]{0,8}(?:all[\s\\_]{0,3}correct|none|no[\s_](?:errors?|wrong (?:segments?|claims?)))[\W_]{0,8}", re.IGNORECASE
 )
@@ -32,7 +34,7 @@ _FIRST = re.compile(_ITEM, re.IGNORECASE)
 _NEXT = re.compile(rf"(?:[ \t]*(?:,|;|&|\band\b)[ \t]*){{1,2}}{_ITEM}|[ \t]+{_ITEM}", re.IGNORECASE)
 _END = re.compile(r",?[ \t\])]*(?:$|[.!;:](?=\s|$)|[ \t]*[-–—(])")
 _VERB = re.compile(r"[ \t]+(?:is|are|has|have|contains?)\b", re.IGNORECASE)
-_NUMBERS = re.compile(r"[\s,;#\[\]()0-9.]*[0-9][\s,;#\[\]()0-9.]*")
+_NUMBERS = re.compile(r"[\s,;#\[\]()0-9.]+")
 _TYPES = re.compile(r"^[ \t*_]{0,4}types?[ \t*_]{0,4}[:：](.*)$", re.IGNORECASE | re.MULTILINE)
 _TYPED = re.compile(r"([0-9]{1,6})[ \t]*[:=(\-–]?[ \t]*(knowledge|reasoning|irrelevant|fooled)", re.IGNORECASE)
 SCHEMA: dict[str, Any] = {
@@ -57,20 +59,22 @@ def read_ids(reply: str, n: int, *, cut: bool = False) -> frozenset[int]:
         beyond = _FOLLOW_ON.search(text, started.end())
         text = text[: beyond.start()] if beyond else text
     marks = list(_MARKER.finditer(text))
+    if _BLOCK.search(text, 0, marks[-1].start() if marks else len(text)):
+        raise ParseError("the reply repeats the prompt", reply=reply)
     said = text[marks[-1].end() :] if marks else text
     first, rest = _parted(said)
-    if cut and (not rest.strip() or _NUMBERS.fullmatch(rest)):
+    if cut and (not rest.strip() or _only_numbers(rest)):
         raise ParseError("the answer was cut", reply=reply)
-    if not marks and rest.strip() and not _NUMBERS.fullmatch(rest):
+    if not marks and rest.strip() and not _only_numbers(rest):
         raise ParseError("no answer in the reply", reply=reply)
     if _ALL_CORRECT.fullmatch(first):
-        if _NUMBERS.fullmatch(rest):
+        if _only_numbers(rest):
             raise ParseError("says that all is correct and lists numbers", reply=reply)
         return frozenset()
     if first.strip("*_` \t") == "[]":
         return frozenset()
     ids = _listed(first, reply)
-    if _NUMBERS.fullmatch(rest):  # one number a line
+    if _only_numbers(rest):  # one number a line
         ids |= {int(number) for number in re.findall("[0-9]{1,6}", rest)}
     return _within(ids, n, reply)
 
@@ -83,7 +87,8 @@ def _parted(said: str) -> tuple[str, str]:
 
 
 def _listed(line: str, reply: str) -> set[int]:
-    text = line.lstrip("*_`\"'[( \t")
+    text = re.sub(r"[^\S\n]+", " ", line)  # so that no pattern has a long run of blanks to try
+    text = text.lstrip("*_`\"'[( \t")
     named = _NAMED.match(text)
     at = named.end() if named else 0
     ids: set[int] = set()
@@ -100,9 +105,13 @@ def _listed(line: str, reply: str) -> set[int]:
     tail = text[at:].rstrip("*_`\"' \t")
     if not ids or not (_END.match(tail) or (named and _VERB.match(tail))):
         raise ParseError("the answer is no list of numbers", reply=reply)
-    if re.fullmatch(r"[.;][\s0-9.,;]*[0-9][\s0-9.,;]*", tail):
+    if tail[:1] in (".", ";") and _only_numbers(tail):
         raise ParseError("the answer is no clear list of numbers", reply=reply)
     return ids
+
+
+def _only_numbers(text: str) -> bool:
+    return bool(_NUMBERS.fullmatch(text)) and any(character.isdecimal() for character in text)
 
 
 def _pairs(found: re.Match[str]) -> list[tuple[str | None, str | None]]:
@@ -118,6 +127,8 @@ def _within(ids: set[int] | frozenset[int], n: int, reply: str) -> frozenset[int
 
 def read_ids_json(reply: str, n: int) -> frozenset[int]:
     """As `read_ids`, of a reply in JSON with the numbers under "wrong" (`SCHEMA`)."""
+    if _BLOCK.search(reply):
+        raise ParseError("the reply repeats the prompt", reply=reply)
     value = read_json(reply, lambda value: isinstance(value, dict) and isinstance(value.get("wrong"), list)).value
     ids: list[Any] = value["wrong"]
     if any(not isinstance(one, int) or isinstance(one, bool) for one in ids):

@@ -9,8 +9,8 @@ from ..types import Failure, Struct, Usage
 
 DOMAINS = ("wk", "science", "reasoning", "math", "writing_rec")
 """World knowledge, science and technology, reasoning, mathematics, writing and recommendation."""
-WITH_CLAIMS = ("wk", "science", "writing_rec")
-"""Domains with references, and whose segments can be told as claims; the others are steps that rest on each other."""
+STEPS = ("math", "reasoning")
+"""Domains whose segments are steps that rest on each other: without references, and not to be told as claims."""
 ERROR_TYPES = ("knowledge_error", "reasoning_error", "irrelevant_with_qst", "fooled")
 """As the file spells them (section 3.2 of the paper): wrong about the world; wrong inference or calculation; does not
 answer what was asked; takes a false premise of the prompt for true."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from .counts import CURVES, METRICS
-from .items import LENGTH_NAMES as LENGTHS
+from .items import LENGTH_NAMES, Policy, settled
 from .measures import Figures, Scores
-from .records import Said
+from .records import Gold, Prediction, Said, Sample
 
 SHOWN = {
     "precision": "P",
@@ -33,7 +34,9 @@ HEADINGS = ("scope", "abstain is", "n", "wrong", "coverage", *SHOWN.values(), "f
 
 def rows(scores: Scores, level: str, *, slices: bool = True) -> list[tuple[str, ...]]:
     """Cells under `HEADINGS` of the figures and then the baselines of a level; without `slices` not those by length."""
-    chosen = [one for one in scores.figures if one.level == level and one.n and (slices or one.scope not in LENGTHS)]
+    chosen = [
+        one for one in scores.figures if one.level == level and one.n and (slices or one.scope not in LENGTH_NAMES)
+    ]
     chosen += [one for one in scores.baselines if one.level == level]
     return [_cells(one) for one in chosen]
 
@@ -67,7 +70,7 @@ def remarks(scores: Scores) -> Iterator[str]:
     if scores.substituted:
         done = ", ".join(f"{name} {n}" for name, n in scores.done.items())
         why = ", ".join(f"{name} {n}" for name, n in scores.substituted.items())
-        yield f"substituted ({why}); done: {done}; 'all' and the mean of the domains have the substitutes in them"
+        yield f"substituted ({why}); done: {done}; 'all' and the domain mean have the substitutes in them"
     if scores.abstained:
         yield "abstained on segments: " + ", ".join(f"{name} {n}" for name, n in scores.abstained.items())
     if scores.abstained.get("no_evidence"):
@@ -99,6 +102,19 @@ def markdown(scores: Scores, title: str) -> str:
 def _markdown_table(headings: Sequence[str], cells: Sequence[Sequence[str]]) -> list[str]:
     lines = [headings, ["---"] * len(headings), *cells]
     return [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines]
+
+
+def misses(
+    samples: Sequence[Sample], predictions: Mapping[int, Prediction], policy: Policy
+) -> Iterator[dict[str, Any]]:
+    """Each segment that was judged wrongly or not at all, with what people say of it."""
+    for sample in samples:
+        if made := predictions.get(sample.id):
+            for unit, one in zip(sample.units, settled(sample, made, policy), strict=True):
+                if unit.label is not Gold.UNKNOWN and one.said.value != unit.label.value:
+                    about = {"id": sample.id, "domain": sample.domain, "prompt": sample.prompt, "segment": unit.text}
+                    people = {"label": unit.label, "error_type": unit.error_type, "reason": unit.reason}
+                    yield about | people | {"said": one.said, "why": one.why, "score": one.score}
 
 
 def csv_text(scores: Scores) -> str:
