@@ -35,6 +35,7 @@ LAYERS = [
     "methods",
     "inputs folder export datasets",
     "benchmarks",
+    "meta",
     "run estimate recheck",
     "generate",
     "felm",

@@ -19,6 +19,7 @@ COMMANDS: dict[str, str] = {
     "felm": "FELM: an evaluator against its labels of segments.",
     "recheck": "What one source did not support, judged again by another.",
     "freeze": "The facts and the evidence of a run in one file, for other judges.",
+    "meta": "A judge against labelled sets: how far can it be trusted, on what, at what price.",
     "correct": "Scores corrected by a small part that people labelled; how much to label.",
     "bench": "A benchmark in one go: answers, verdicts, the table of systems.",
     "analyse": "Scores by group, position, rarity, citations; how stable a ranking is.",

@@ -1,0 +1,107 @@
+"""Sets of single claims with evidence."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+
+from ...types import Generation
+from .rows import (
+    CONTRADICTED,
+    NOT_ENOUGH,
+    NOT_SUPPORTED,
+    SUPPORTED,
+    choice,
+    files,
+    json_lines,
+    pair,
+    tabbed,
+    text,
+    texts,
+)
+from .table import table
+
+_FEVER = {"supports": SUPPORTED, "refutes": CONTRADICTED, "not enough info": NOT_ENOUGH, "not_enough_info": NOT_ENOUGH}
+
+
+def fool_me_twice(path: Path) -> Iterator[Generation]:
+    """Fool Me Twice (Eisenschlos et al. 2021): each claim with its gold sentences; REFUTES is contradicted."""
+    for line, row in json_lines(path):
+        page = text(row, "wikipedia_page", path, line)
+        yield pair(
+            str(row.get("id") or line),
+            text(row, "text", path, line),
+            choice(row.get("label"), _FEVER, path, line, "label") or NOT_SUPPORTED,
+            texts(row, "gold_evidence", path, line, "text"),
+            cluster=page,
+            topic=page,
+            domain=row.get("category"),
+        )
+
+
+def fever_symmetric(path: Path) -> Iterator[Generation]:
+    """FEVER Symmetric (Schuster et al. 2019): claims with evidence and their counterfactuals. Clustered by FEVER id, of
+    which the last digits count the four forms of one pair."""
+    for line, row in json_lines(path):
+        yield pair(
+            f"{row.get('id')}-{line}",
+            text(row, "claim", path, line),
+            choice(row.get("label"), _FEVER, path, line, "label") or NOT_SUPPORTED,
+            [text(row, "evidence", path, line)],
+            cluster=str(row.get("id"))[-6:],
+        )
+
+
+def wice(path: Path) -> Iterator[Generation]:
+    """WiCE (Kamoi et al. 2023): claims against the cited page, or oracle chunks of it. Partial support is none."""
+    menu = {"supported": SUPPORTED, "partially_supported": NOT_SUPPORTED, "not_supported": NOT_SUPPORTED}
+    for line, row in json_lines(path):
+        claim = text(row, "claim", path, line)
+        yield pair(
+            f"{line:05d}",
+            claim,
+            choice(row.get("label"), menu, path, line, "label") or NOT_SUPPORTED,
+            ["\n".join(texts(row, "evidence", path, line))],
+            cluster=claim,
+        )
+
+
+def climate_fever(path: Path) -> Iterator[Generation]:
+    """CLIMATE-FEVER (Diggelmann et al. 2020): each claim with each of its five sentences, by the sentence's label."""
+    for line, row in json_lines(path):
+        claim = text(row, "claim", path, line)
+        evidences = row.get("evidences")
+        for number, one in enumerate(evidences if isinstance(evidences, list) else []):
+            label = choice(one.get("evidence_label"), _FEVER, path, line, "evidence_label")
+            yield pair(
+                f"{row.get('claim_id', line)}/{number}",
+                claim,
+                label or NOT_SUPPORTED,
+                [text(one, "evidence", path, line)],
+                cluster=claim,
+                topic=one.get("article") if isinstance(one.get("article"), str) else None,
+            )
+
+
+def healthver(path: Path) -> Iterator[Generation]:
+    """HealthVer (Sarrouti et al. 2021): CSV of claim, evidence and label Supports, Refutes or Neutral."""
+    menu = {"supports": SUPPORTED, "refutes": CONTRADICTED, "neutral": NOT_ENOUGH}
+    for line, row in tabbed(path, delimiter=",", quoting=csv.QUOTE_MINIMAL):
+        evidence = text(row, "evidence", path, line)
+        yield pair(
+            f"{line:06d}",
+            text(row, "claim", path, line),
+            choice(row.get("label"), menu, path, line, "label") or NOT_SUPPORTED,
+            [evidence],
+            cluster=evidence,
+        )
+
+
+def aggrefact(path: Path) -> Iterator[Generation]:
+    """LLM-AggreFact (Tang et al. 2024): doc, claim, label 1 or 0, of eleven sets, which are the domains."""
+    for file in files(path, "*.*"):
+        yield from table(file)
+
+
+__all__ = ["aggrefact", "climate_fever", "fever_symmetric", "fool_me_twice", "healthver", "wice"]
