@@ -143,6 +143,10 @@ def felm(
         with folder.held():
             seconds, title = asyncio.run(_run(asked, chosen, data, folder, settings, budget, cache, fresh=fresh))
         made, out = read(folder.reports_path), folder.path
+        if judge == EMBEDDED:
+            from ..verifiers.embedded import WEAK
+
+            notes.append(WEAK)
     scores = score(chosen, {one.id: one for one in made}, policy=policy, seed=seed)
     other = paired(chosen, _by_id(made), _by_id(read(against)), policy=policy, seed=seed) if against else []
     result: dict[str, Any] = {"evaluator": title, "data": data.path, "sha256": data.sha256, "scores": scores}
