@@ -207,7 +207,7 @@ def trivial(reports: Sequence[Report]) -> list[Trivial]:
             ),
             key=lambda table: balanced(table) or 0.0,
         )
-        name = "words of the claim in its evidence, best threshold"
+        name = "share of words, best threshold"
         f1 = _f1(best[3], best[1], best[2])
         made.append(Trivial(name=name, balanced_accuracy=balanced(best), f1=f1, auc=area(gold, share)))
     return made

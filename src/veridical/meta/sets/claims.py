@@ -15,6 +15,7 @@ from .rows import (
     choice,
     files,
     json_lines,
+    objects,
     pair,
     tabbed,
     text,
@@ -71,8 +72,7 @@ def climate_fever(path: Path) -> Iterator[Generation]:
     """CLIMATE-FEVER (Diggelmann et al. 2020): each claim with each of its five sentences, by the sentence's label."""
     for line, row in json_lines(path):
         claim = text(row, "claim", path, line)
-        evidences = row.get("evidences")
-        for number, one in enumerate(evidences if isinstance(evidences, list) else []):
+        for number, one in enumerate(objects(row.get("evidences"), "evidences", path, line)):
             label = choice(one.get("evidence_label"), _FEVER, path, line, "evidence_label")
             yield pair(
                 f"{row.get('claim_id', line)}/{number}",

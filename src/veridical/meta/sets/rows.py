@@ -54,7 +54,7 @@ def json_lines(path: Path) -> Iterator[tuple[int, Row]]:
             raise InputError(str(error), file=str(path)) from None
         yield from ((number, _object(row, path, number)) for number, row in enumerate(rows, 1))
         return
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):  # no other line end: texts have U+2028 in them
         if line.strip():
             try:
                 row = json.loads(line)
@@ -102,6 +102,15 @@ def texts(row: Row, field: str, path: Path, line: int, inner: str | None = None)
     if not all(isinstance(one, str) for one in found):
         raise InputError("must be a list of texts", file=str(path), line=line, field=field)
     return found  # type: ignore[return-value]
+
+
+def objects(value: Any, field: str, path: Path, line: int) -> list[Row]:
+    """A list of objects; none for what is not there."""
+    if value is None:
+        return []
+    if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+        raise InputError("must be a list of objects", file=str(path), line=line, field=field)
+    return value
 
 
 def choice(value: Any, menu: Mapping[Any, str | None], path: Path, line: int, field: str) -> str | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from ...errors import InputError
 from ...text.normal import is_blank
 from ...types import Generation
-from .rows import NOT_SUPPORTED, SUPPORTED, choice, files, json_lines, pair, tabbed, text, texts
+from .rows import NOT_SUPPORTED, SUPPORTED, choice, files, json_lines, objects, pair, tabbed, text, texts
 
 
 def wikibio(path: Path) -> Iterator[Generation]:
@@ -57,8 +57,7 @@ def felm(path: Path) -> Iterator[Generation]:
 def factool(path: Path) -> Iterator[Generation]:
     """FacTool's knowledge QA (Chern et al. 2023): claims of answers true or false; no evidence inside."""
     for line, row in json_lines(path):
-        claims = row.get("claims")
-        for number, one in enumerate(claims if isinstance(claims, list) else []):
+        for number, one in enumerate(objects(row.get("claims"), "claims", path, line)):
             label = choice(one.get("label"), {True: SUPPORTED, False: NOT_SUPPORTED, None: None}, path, line, "label")
             if label:
                 yield pair(f"{line}/{number}", text(one, "claim", path, line), label, None, cluster=str(line))
@@ -121,11 +120,12 @@ def refchecker(path: Path) -> Iterator[Generation]:
     menu = {"entailment": SUPPORTED, "neutral": "not_enough_evidence", "contradiction": "contradicted"}
     for line, row in json_lines(path):
         found = next((row[name] for name in ("reference", "context") if row.get(name)), None)
-        pages = [found] if isinstance(found, str) else found if isinstance(found, list) else None
+        listed = found if isinstance(found, list) else [found]
+        pages = [page for page in listed if isinstance(page, str)] or None
         for name, triplets in row.items():
-            if not name.endswith("_kg") or not isinstance(triplets, list):
+            if not name.endswith("_kg"):
                 continue
-            for number, one in enumerate(triplets):
+            for number, one in enumerate(objects(triplets, name, path, line)):
                 words = one.get("triplet")
                 if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
                     raise InputError("must be a list of texts", file=str(path), line=line, field=f"{name}.triplet")
