@@ -1,123 +1,132 @@
-"""The text of a page: HTML by trafilatura, PDF by pypdf, in bounds. No script is run and nothing is fetched.
+"""The text of a page, read in another process that is stopped where it takes too long (see `reader.py`).
 
-Bytes come from strangers: whatever they are, the outcome is a text or a `SearchError`. HTML is read in a thread; PDF in
-a process of its own with bounded time and memory, since a file of a few kilobytes can keep a PDF reader busy for hours.
+Bytes come from strangers: whatever they are, the outcome is a text or a `SearchError`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import importlib.util
-import re
+import os
+import struct
 import sys
-from typing import Any
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from pathlib import Path
 
 import msgspec
 
 from ...errors import SearchError, UsageError
-from ...types import Struct
+from .reader import Extracted, Job, Outcome, framed, readable
 
-PDF_SECONDS = 20.0
+__all__ = ["Extracted", "Readers", "available", "extract", "readable"]
+
+SECONDS = 30
+"""For one page."""
+READERS = 2
+"""Processes at once: reading is work for the processor."""
 HINT = "reading pages needs trafilatura and pypdf: pip install 'veridical[pages]'"
-_CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w.:-]{1,40})", re.IGNORECASE)
-_BLANKS = re.compile(r"[^\S\n]+")
-HTML = frozenset({"text/html", "application/xhtml+xml"})
-PLAIN = frozenset({"text/plain", "text/markdown"})
-PDF = "application/pdf"
-
-
-class Extracted(Struct, frozen=True, kw_only=True):
-    """What a page says."""
-
-    text: str
-    title: str = ""
-    date: str | None = None
-    """When it was published or changed, if it says so (ISO date)."""
+_PACKAGES = Path(__file__).resolve().parents[3]
+_PASSED = ("PATH", "PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "SYSTEMROOT", "TMPDIR", "TEMP", "LANG", "LC_ALL")
+"""Environment of the process. Not the keys: it reads what strangers wrote."""
 
 
 def available() -> None:
     """Raises UsageError where the libraries are not installed."""
-    if any(importlib.util.find_spec(name) is None for name in ("trafilatura", "pypdf")):
+    if any(importlib.util.find_spec(name) is None for name in ("trafilatura", "pypdf", "charset_normalizer")):
         raise UsageError(HINT)
 
 
 async def extract(body: bytes, content_type: str, url: str) -> Extracted:
-    """The text of a page. `content_type` is the header ("text/html; charset=utf-8"); without one the bytes decide.
-
-    Raises SearchError for another type and for what cannot be read or says nothing.
-    """
-    kind = content_type.partition(";")[0].strip().lower() or _sniffed(body)
-    if body[:5] == b"%PDF-":
-        kind = PDF
-    if kind == PDF:
-        found = await _pdf(body)
-    elif kind in HTML:
-        found = await asyncio.to_thread(_html, body, content_type, url)
-    elif kind in PLAIN:
-        found = Extracted(text=_decoded(body, content_type))
-    else:
-        raise SearchError(f"{kind or 'a page of unknown type'} is not read")
-    text = "\n".join(_BLANKS.sub(" ", line).strip() for line in found.text.replace("\x00", "").splitlines()).strip()
-    if not text:
-        raise SearchError("the page has no text")
-    return msgspec.structs.replace(found, text=text, title=_BLANKS.sub(" ", found.title).strip())
-
-
-def _sniffed(body: bytes) -> str:
-    start = body[:1024].lstrip().lower()
-    return "text/html" if start.startswith((b"<!doctype html", b"<html")) or b"<head" in start else ""
-
-
-def _decoded(body: bytes, content_type: str) -> str:
-    """By the header, else as UTF-8, else as what the bytes look most like."""
-    if named := _CHARSET.search(content_type):
-        with contextlib.suppress(LookupError, UnicodeDecodeError):
-            return body.decode(named[1])
-    with contextlib.suppress(UnicodeDecodeError):
-        return body.decode("utf-8-sig")
-    from charset_normalizer import from_bytes
-
-    best = from_bytes(body[: 1 << 18]).best()
-    return body.decode(best.encoding if best else "latin-1", "replace")
-
-
-def _html(body: bytes, content_type: str, url: str) -> Extracted:
-    import trafilatura
-    from trafilatura.settings import use_config
-
-    declared = _CHARSET.search(content_type)
-    source: Any = _decoded(body, content_type) if declared else body  # of bytes it reads the <meta>
+    """The text of one page; for many, `Readers`."""
+    readers = Readers()
     try:
-        found = trafilatura.bare_extraction(
-            source, url=url, include_comments=False, include_tables=True, favor_recall=True, with_metadata=True,
-            config=use_config(),
-        )  # fmt: skip
-        said: dict[str, Any] = {} if found is None else found if isinstance(found, dict) else found.as_dict()
-        text = said.get("text") or ""
-        if not text:
-            text = trafilatura.html2txt(source) or ""
-    except Exception as error:  # a parser of broken pages, fed by strangers
-        raise SearchError(f"the page cannot be read: {type(error).__name__}") from error
-    return Extracted(text=text, title=said.get("title") or "", date=said.get("date") or None)
-
-
-async def _pdf(body: bytes) -> Extracted:
-    """Read in another process, which is killed where it takes too long."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "veridical.knowledge.web.pdf",
-        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
-    )  # fmt: skip
-    try:
-        out, _ = await asyncio.wait_for(process.communicate(body), PDF_SECONDS)
-    except TimeoutError:
-        raise SearchError(f"the PDF could not be read within {PDF_SECONDS:g} s") from None
+        return await readers.read(body, content_type, url)
     finally:
-        if process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
+        await readers.close()
+
+
+@dataclasses.dataclass
+class Readers:
+    """At most `limit` processes that read pages, started when they are needed. To be used in one event loop."""
+
+    limit: int = READERS
+    seconds: int = SECONDS
+    _idle: list[Process] = dataclasses.field(default_factory=list, init=False, repr=False)
+    _slots: asyncio.Semaphore = dataclasses.field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._slots = asyncio.Semaphore(self.limit)
+
+    async def read(self, body: bytes, content_type: str, url: str) -> Extracted:
+        """The text of a page. `content_type` is the header ("text/html; charset=utf-8"); without one the bytes decide.
+
+        Raises `SearchError` for another type, for what cannot be read in time and for what says nothing, `UsageError`
+        where the libraries are not installed.
+        """
+        available()
+        job = msgspec.json.encode(Job(content_type=_storable(content_type), url=_storable(url)))
+        async with self._slots:
+            process = self._taken() or await _started(self.seconds)
+            try:
+                async with asyncio.timeout(self.seconds):
+                    answer = await _asked(process, framed(job) + framed(body))
+            except TimeoutError:
+                raise SearchError(f"the page could not be read within {self.seconds} s") from None
+            except (OSError, asyncio.IncompleteReadError):
+                raise SearchError("the page cannot be read: it stopped its reader") from None
+            else:
+                self._idle.append(process)
+            finally:
+                if process not in self._idle:
+                    await _ended(process)
+        result = msgspec.json.decode(answer, type=Outcome)
+        if result.found is None:
+            raise SearchError(result.trouble)
+        return result.found
+
+    async def close(self) -> None:
+        """End the processes that wait for work; a later `read` starts new ones."""
+        while self._idle:
+            await _ended(self._idle.pop())
+
+    def _taken(self) -> Process | None:
+        while self._idle:
+            process = self._idle.pop()
+            if process.returncode is None:
+                return process
+        return None
+
+
+async def _started(seconds: int) -> Process:
+    environ = {name: os.environ[name] for name in _PASSED if name in os.environ}
+    environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(_PACKAGES), environ.get("PYTHONPATH"))))
     try:
-        return msgspec.json.decode(out, type=Extracted)
-    except msgspec.DecodeError:
-        raise SearchError("the PDF cannot be read: encrypted or broken") from None
+        return await asyncio.create_subprocess_exec(
+            sys.executable, "-P", "-m", "veridical.knowledge.web.reader", str(seconds + 5),
+            stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=environ,
+        )  # fmt: skip
+    except OSError as error:
+        raise SearchError(f"no process to read pages can be started: {error}") from error
+
+
+async def _asked(process: Process, request: bytes) -> bytes:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(request)
+    await process.stdin.drain()
+    size = struct.unpack(">I", await process.stdout.readexactly(4))[0]
+    return await process.stdout.readexactly(size)
+
+
+async def _ended(process: Process) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        process.kill()
+    await process.wait()
+    if process.stdin is not None:
+        process.stdin.close()
+
+
+def _storable(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()

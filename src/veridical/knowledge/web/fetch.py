@@ -1,30 +1,34 @@
-"""Fetching pages: bounded in size, time and number, redirects looked at one by one, texts kept in the cache."""
+"""Fetching pages: each once, within bounds, as their sites ask for, texts kept in the cache of calls."""
 
 from __future__ import annotations
 
 import asyncio
 import dataclasses
 import hashlib
-import zlib
-from urllib.parse import urljoin
+import math
+import weakref
+from collections import OrderedDict
 
-import aiohttp
+import yarl
 
-from ... import __version__
-from ...errors import SearchError
+from ...errors import SearchError, UsageError
 from ...models.cache import CallStore, Question
 from ...types import Struct
-from .extract import Extracted, available, extract
-from .guard import check, connector
-from .search import now
+from .charset import decode
+from .download import AGENT, REDIRECTS, Bounds, Busy, Connections, Download
+from .extract import Readers, available, readable
+from .guard import PORTS, Guard, Refused
+from .reader import VERSION
+from .robots import MOST_BYTES, Rules, parse
 
-AGENT = f"veridical/{__version__} (evaluation of factuality; fetches single pages that a search found)"
-REDIRECTS = 5
+__all__ = ["AGENT", "REDIRECTS", "Download", "Fetcher", "Page", "PageError"]
+
 TRIES = 3
 LONGEST_WAIT = 10.0
-"""Seconds that a page may ask to wait before it is asked for again."""
-_MOVED = frozenset({301, 302, 303, 307, 308})
-_BUSY = frozenset({429, 503})
+"""Seconds that a server may ask to wait before it is asked again."""
+ROBOTS_SECONDS = 10.0
+_MOST_SITES = 1000
+"""Of which robots.txt is remembered."""
 
 
 class PageRequest(Struct, frozen=True, kw_only=True):
@@ -41,140 +45,154 @@ class Page(Struct, frozen=True, kw_only=True):
     text: str
     title: str = ""
     date: str | None = None
+    """When it was published, if it says so (ISO date)."""
     at: str = ""
     """When it was fetched, in UTC."""
     sha256: str = ""
-    """Of its bytes."""
+    """Of its bytes, decompressed."""
 
 
-class _Passing(SearchError):
-    """This page may answer on another try."""
+class PageError(SearchError):
+    """A page that cannot be had. `reason` is why, without what is different for every page."""
 
-    def __init__(self, message: str, wait: float) -> None:
-        super().__init__(message)
-        self.wait = wait
+    def __init__(self, url: str, reason: str) -> None:
+        super().__init__(f"{url[:200]}: {reason}")
+        self.reason = reason
+
+
+@dataclasses.dataclass
+class _Loop:
+    """What belongs to one event loop."""
+
+    connections: Connections
+    readers: Readers
+    sites: OrderedDict[str, asyncio.Task[Rules]] = dataclasses.field(default_factory=OrderedDict)
 
 
 @dataclasses.dataclass
 class Fetcher:
-    """Reads pages, each once. Raises `SearchError` for a page that cannot be had; `close` ends its connections.
+    """Reads pages, each once. Only public addresses are reached unless it is told otherwise (`guard.Guard`).
 
-    Only public addresses are reached unless `allow_private`, which is for tests and intranets. Pages are fetched as a
-    person would who follows a link: one by one, at most `per_host` of a host at once, saying who asks. robots.txt,
-    which is for crawlers, is not consulted.
+    Raises `UsageError` for settings that are none, and where the libraries that read pages are not installed.
     """
 
-    store: CallStore | None = None
+    store: CallStore | None = dataclasses.field(default=None, repr=False)
     allow_private: bool = False
+    """All addresses and ports: for tests and trusted intranets."""
+    networks: tuple[str, ...] = ()
+    """Networks that may be reached though they are not public ("10.20.0.0/16")."""
+    ports: frozenset[int] = PORTS
     max_bytes: int = 5 * 2**20
-    """Of the page, decompressed."""
+    """Of a page, decompressed."""
     timeout: float = 20.0
     """Seconds for one page with all its redirects."""
+    connect_timeout: float = 10.0
     concurrency: int = 16
     per_host: int = 2
-    _session: aiohttp.ClientSession | None = dataclasses.field(default=None, init=False, repr=False)
-    _readers: asyncio.Semaphore = dataclasses.field(
-        default_factory=lambda: asyncio.Semaphore(2), init=False, repr=False
+    """Requests to one host at once."""
+    respect_robots: bool = True
+    """Leave pages alone that their site's robots.txt closes to "veridical" or to all programs."""
+    _loops: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Loop] = dataclasses.field(
+        default_factory=weakref.WeakKeyDictionary, init=False, repr=False
     )
 
     def __post_init__(self) -> None:
         available()
+        for name in ("max_bytes", "concurrency", "per_host"):
+            if getattr(self, name) < 1:
+                raise UsageError(f"{name} must be at least 1, not {getattr(self, name)}")
+        for name in ("timeout", "connect_timeout"):
+            if not (math.isfinite(getattr(self, name)) and getattr(self, name) > 0):
+                raise UsageError(f"{name} must be a finite number of seconds above 0, not {getattr(self, name)}")
+        self._guard = Guard(allow_private=self.allow_private, networks=tuple(self.networks), ports=self.ports)
+
+    @property
+    def identity(self) -> str:
+        """What can change the text of a page beside the page."""
+        return f"bytes={self.max_bytes} robots={self.respect_robots} reader={VERSION}"
 
     async def fetch(self, url: str) -> Page:
-        """The page behind a link. Errors are not cached."""
-        target = check(url, allow_private=self.allow_private)
+        """The page behind a link. Raises `PageError`; errors are not cached."""
+        try:
+            target = str(self._guard.url(url))
+        except Refused as error:
+            raise PageError(url, str(error)) from error
         if self.store is None:
             return await self._page(target)
-        question = Question("page", "page", f"bytes={self.max_bytes}", PageRequest(url=target))
+        question = Question("page", "page", self.identity, PageRequest(url=target))
         return await self.store.get_or_call(question, lambda: self._page(target), Page)
 
+    async def get(self, url: str) -> Download:
+        """The bytes behind a link, from its server and not from the cache. Raises `PageError`."""
+        try:
+            return await self._got(self._here(), url)
+        except SearchError as error:
+            raise PageError(url, str(error)) from error
+
     async def close(self) -> None:
-        if self._session:
-            await self._session.close()
-            self._session = None
+        """End connections and processes of this event loop; a further page opens new ones."""
+        here = self._loops.pop(asyncio.get_running_loop(), None)
+        if here:
+            for task in here.sites.values():
+                task.cancel()
+            await here.connections.close()
+            await here.readers.close()
+
+    def _here(self) -> _Loop:
+        loop = asyncio.get_running_loop()
+        if loop not in self._loops:
+            self._loops[loop] = _Loop(Connections(self._guard, self.concurrency, self.per_host), Readers())
+        return self._loops[loop]
 
     async def _page(self, url: str) -> Page:
-        final, content_type, body = await self._tried(url)
-        async with self._readers:
-            found: Extracted = await extract(body, content_type, final)
+        here = self._here()
+        try:
+            got = await self._got(here, url)
+            found = await here.readers.read(got.body, got.content_type, got.final_url)
+        except SearchError as error:
+            raise PageError(url, str(error)) from error
         return Page(
-            url=final,
+            url=got.final_url,
             text=found.text,
             title=found.title,
             date=found.date,
-            at=now(),
-            sha256=hashlib.sha256(body).hexdigest(),
+            at=got.at,
+            sha256=hashlib.sha256(got.body).hexdigest(),
         )
 
-    async def _tried(self, url: str) -> tuple[str, str, bytes]:
-        """As `_body`; again where the page may answer later, and every other trouble as a SearchError."""
-        for left in range(TRIES - 1, -1, -1):
+    async def _got(self, here: _Loop, url: str) -> Download:
+        async def may(hop: yarl.URL) -> None:
+            if self.respect_robots and not (await self._rules(here, hop)).allow(hop.raw_path_qs):
+                raise Refused("robots.txt closes it")
+
+        bounds = Bounds(self.max_bytes, self.timeout, self.connect_timeout)
+        for tried in range(1, TRIES + 1):
             try:
-                async with asyncio.timeout(self.timeout):
-                    return await self._body(url)
-            except TimeoutError:
-                raise SearchError(f"{url}: no answer within {self.timeout:g} s") from None
-            except (aiohttp.ClientError, OSError, ValueError) as error:
-                raise SearchError(f"{url}: {type(error).__name__}: {error}") from None
-            except _Passing as error:
-                if not left or error.wait > LONGEST_WAIT:
-                    raise SearchError(str(error)) from None
-                await asyncio.sleep(error.wait)
-        raise SearchError(f"{url}: no answer")
+                return await here.connections.get(url, bounds, takes=readable, may=may)
+            except Busy as error:
+                wait = float(tried) if error.wait is None else error.wait
+                if tried == TRIES or wait > LONGEST_WAIT:
+                    raise
+                await asyncio.sleep(wait)
+        raise AssertionError  # the last try returns or raises
 
-    async def _body(self, url: str) -> tuple[str, str, bytes]:
-        """Final URL, content type and bytes."""
-        seen = [url]
-        for _ in range(REDIRECTS + 1):
-            async with self._open().get(seen[-1], allow_redirects=False) as reply:
-                if reply.status in _MOVED and (where := reply.headers.get("Location")):
-                    seen.append(check(urljoin(seen[-1], where), allow_private=self.allow_private))
-                    continue
-                if reply.status in _BUSY:
-                    raise _Passing(f"{url}: HTTP {reply.status}", _seconds(reply.headers.get("Retry-After")))
-                if reply.status != 200:
-                    raise SearchError(f"{url}: HTTP {reply.status}")
-                return seen[-1], reply.headers.get("Content-Type", ""), await self._read(reply)
-        raise SearchError(f"{url}: more than {REDIRECTS} redirects")
+    async def _rules(self, here: _Loop, url: yarl.URL) -> Rules:
+        """What the site of a page allows, asked once."""
+        site = str(url.origin())
+        task = here.sites.get(site)
+        if task is None or (task.done() and task.cancelled()):
+            task = here.sites[site] = asyncio.create_task(self._robots(here, site))
+            while len(here.sites) > _MOST_SITES and next(iter(here.sites.values())).done():
+                here.sites.popitem(last=False)
+        here.sites.move_to_end(site)
+        return await asyncio.shield(task)
 
-    def _open(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            self._session = aiohttp.ClientSession(
-                connector=connector(allow_private=self.allow_private, limit=self.concurrency, per_host=self.per_host),
-                headers={"User-Agent": AGENT, "Accept": "text/html,application/pdf,text/plain;q=0.9",
-                         "Accept-Encoding": "gzip, deflate"},
-                cookie_jar=aiohttp.DummyCookieJar(),
-                auto_decompress=False,
-                trust_env=False,
-            )  # fmt: skip
-        return self._session
-
-    async def _read(self, reply: aiohttp.ClientResponse) -> bytes:
-        """The bytes, decompressed as they come so that nothing is ever larger than it may be."""
-        encoding = reply.headers.get("Content-Encoding", "").strip().lower()
-        if encoding not in ("", "identity", "gzip", "x-gzip", "deflate"):
-            raise SearchError(f"{reply.url}: encoding {encoding!r} is not read")
-        inflate = None if encoding in ("", "identity") else zlib.decompressobj(wbits=47)
-        body = bytearray()
-        async for piece in reply.content.iter_chunked(1 << 16):
-            while piece:
-                if inflate is None:
-                    body += piece
-                    break
-                try:
-                    body += inflate.decompress(piece, self.max_bytes + 1 - len(body))
-                except zlib.error as error:
-                    raise SearchError(f"{reply.url}: {error}") from None
-                piece = inflate.unconsumed_tail
-                if len(body) > self.max_bytes:
-                    break
-            if len(body) > self.max_bytes:
-                raise SearchError(f"{reply.url}: more than {self.max_bytes / 2**20:g} MiB")
-        return bytes(body)
-
-
-def _seconds(value: str | None) -> float:
-    try:
-        return max(0.0, float(value)) if value else 1.0
-    except ValueError:
-        return LONGEST_WAIT  # a date: longer than a page is worth
+    async def _robots(self, here: _Loop, site: str) -> Rules:
+        """As RFC 9309 has it, but for a site whose robots.txt cannot be had (its server fails, or it takes too long):
+        it has closed nothing, and the one page that a user wants from it is asked for."""
+        bounds = Bounds(MOST_BYTES, min(self.timeout, ROBOTS_SECONDS), self.connect_timeout, cut=True)
+        try:
+            got = await here.connections.get(f"{site}/robots.txt", bounds)
+        except SearchError:
+            return Rules()
+        return await asyncio.to_thread(parse, decode(got.body, got.content_type))

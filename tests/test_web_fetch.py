@@ -1,0 +1,398 @@
+"""Fetching pages over real connections: what goes wrong, what is bounded, what is kept."""
+
+import asyncio
+import contextlib
+import gzip
+import hashlib
+import zlib
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from loopback import Answer
+from page_server import BRIDGE, STORY, Site, bomb, fetch, fetcher, moved, packed, page, pdf
+from veridical.errors import SearchError, UsageError
+from veridical.knowledge.web import fetch as fetching
+from veridical.knowledge.web.download import Unpacker, seconds
+from veridical.knowledge.web.fetch import Fetcher, PageError
+from veridical.knowledge.web.robots import Rules, parse
+from veridical.models.cache import CallStore
+
+
+async def test_a_page_is_read_with_all_that_tells_where_it_is_from():
+    found, site = await fetch(pages={"/old": moved("/new"), "/new": page()}, path="/old")
+    assert STORY.strip() in found.text
+    assert (found.title, found.date) == ("The bridge", "2021-05-04")
+    assert found.url == site.at("/new")
+    assert found.sha256 == hashlib.sha256(BRIDGE.encode()).hexdigest()
+    assert datetime.fromisoformat(found.at).tzinfo
+    asked = site.requests[0]
+    assert asked.headers["user-agent"].startswith("veridical/")
+    assert not {"cookie", "authorization", "referer"} & asked.headers.keys()
+
+
+async def test_the_bytes_of_a_page():
+    async with Site({"/a.pdf": page(pdf("A bridge."), "application/pdf"), "/gone": Answer(b"", status=410)}) as site:
+        own = fetcher(site)
+        got = await own.get(site.at("/a.pdf"))
+        assert got.body.startswith(b"%PDF-")
+        assert (got.status, got.content_type, got.final_url) == (200, "application/pdf", site.at("/a.pdf"))
+        assert (await own.fetch(site.at("/a.pdf"))).text == "A bridge."
+        with pytest.raises(PageError, match="HTTP 410"):
+            await own.get(site.at("/gone"))
+        await own.close()
+
+
+# Redirects
+
+
+async def test_redirects_are_followed_up_to_five():
+    hops = {f"/{n}": moved(f"/{n + 1}", status) for n, status in enumerate((301, 302, 303, 307, 308))}
+    found, site = await fetch(pages={**hops, "/5": page()}, path="/0")
+    assert found.url == site.at("/5")
+    with pytest.raises(PageError, match="more than 5 redirects"):
+        await fetch(pages={**hops, "/5": moved("/6"), "/6": page()}, path="/0")
+
+
+@pytest.mark.parametrize("pages", [{"/a": moved("/b"), "/b": moved("/a")}, {"/a": moved("/a")}])
+async def test_redirects_in_a_circle_end(pages):
+    async with Site(pages) as site:
+        own = fetcher(site)
+        with pytest.raises(PageError, match="more than 5 redirects"):
+            await own.fetch(site.at("/a"))
+        await own.close()
+        assert len(site.asked) == 6
+
+
+async def test_cookies_are_not_kept():
+    first = Answer(b"", status=302, headers={"Location": "/b", "Set-Cookie": "id=7; Path=/"})
+    _, site = await fetch(pages={"/a": first, "/b": page()}, path="/a")
+    assert all("cookie" not in request.headers for request in site.requests)
+
+
+# What goes wrong
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (Answer(b"", status=404), "HTTP 404"),
+        (Answer(b"", status=500), "HTTP 500"),
+        (Answer(b"", status=302), "HTTP 302"),
+        (Answer(b"", status=304), "HTTP 304"),
+        (page("x" * 300_000), "more than 0.25 MiB"),
+        (page("x" * 300_000, chunked=True), "more than 0.25 MiB"),
+        (page(b"GIF89a", "image/gif"), "image/gif is not read"),
+        (page(b"{}", "application/json"), "application/json is not read"),
+        (page(b""), "the page has no text"),
+        (page(delay=5.0), "no answer within 0.6 s"),
+        (page("slow body" * 99, drip=0.1), "no answer within 0.6 s"),
+        (page(reset=True), "no usable answer"),
+        (page(cut=100), "no usable answer"),
+        (packed(b"not gzip at all"), "the compressed page is broken"),
+        (packed(gzip.compress(BRIDGE.encode())[:-20]), "the compressed page is cut"),
+        (page(headers={"Content-Encoding": "br"}), "encoding 'br' is not read"),
+        (page(headers={"X-Long": "x" * 100_000}), "no usable answer"),
+        (page(b"%PDF-1.4 broken", "application/pdf"), "the PDF is broken"),
+        (page(pdf("A secret.", password="key"), "application/pdf"), "the PDF is encrypted"),
+        (moved("http://[bad"), "no usable address"),
+    ],
+)  # fmt: skip
+async def test_what_goes_wrong_is_an_error_of_this_page_that_tells_why(answer, reason):
+    with pytest.raises(PageError) as caught:
+        await fetch(answer, max_bytes=2**18, timeout=0.6)
+    assert caught.value.reason.startswith(reason)
+    assert str(caught.value).startswith("http://127.0.0.1:")
+    assert "127.0.0.1" not in caught.value.reason
+
+
+async def test_a_server_that_speaks_no_http_or_is_not_there():
+    async def babble(reader, writer):
+        writer.write(b"220 smtp ready\r\n" * 10_000)
+        writer.close()
+
+    server = await asyncio.start_server(babble, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    own = Fetcher(allow_private=True)
+    with pytest.raises(PageError, match="no usable answer"):
+        await own.fetch(f"http://127.0.0.1:{port}/")
+    server.close()
+    await server.wait_closed()
+    with pytest.raises(PageError, match="no connection"):
+        await own.fetch(f"http://127.0.0.1:{port}/")
+    with pytest.raises(PageError, match="no connection"):
+        await own.fetch("http://nowhere.invalid/")
+    await own.close()
+
+
+async def test_what_is_not_read_is_not_downloaded():
+    """The body would take a hundred seconds."""
+    with pytest.raises(PageError, match="video/mp4 is not read"):
+        await fetch(page(b"x" * 1000, "video/mp4", drip=0.1), timeout=30.0)
+
+
+# Compression
+
+
+@pytest.mark.parametrize("pages", [bomb(), page(b"x" * 6_000_000, "text/plain")])
+async def test_too_much_is_stopped_while_it_comes(pages):
+    with pytest.raises(PageError, match="more than 5 MiB"):
+        await fetch(pages)
+
+
+async def test_an_endless_stream_that_unpacks_to_nothing_is_stopped():
+    empty = gzip.compress(b"") * 20_000
+    with pytest.raises(PageError, match=r"more than 0\.125 MiB"):
+        await fetch(packed(empty), max_bytes=2**17)
+
+
+def raw_deflate(body):
+    made = zlib.compressobj(wbits=-15)
+    return made.compress(body) + made.flush()
+
+
+@pytest.mark.parametrize(
+    ("pack", "encoding"),
+    [(gzip.compress, "gzip"), (gzip.compress, "X-GZIP"), (zlib.compress, "deflate"), (raw_deflate, "deflate"),
+     (lambda body: gzip.compress(body[:200]) + gzip.compress(body[200:]), "gzip"),
+     (lambda body: gzip.compress(body) + bytes(100), "gzip"), (bytes, "identity")],
+)  # fmt: skip
+async def test_compressed_pages_are_read(pack, encoding):
+    found, _ = await fetch(packed(pack(BRIDGE.encode()), encoding))
+    assert STORY.strip() in found.text
+
+
+@given(st.binary(max_size=3000), st.integers(1, 400), st.sampled_from([gzip.compress, zlib.compress]))
+def test_however_it_is_cut_in_pieces_it_is_unpacked_to_the_same(body, size, pack):
+    sent, unpack = pack(body), Unpacker()
+    found = b"".join(unpack.feed(sent[place : place + size], 5000) for place in range(0, len(sent), size))
+    assert found == body
+    assert unpack.whole
+
+
+@given(st.binary(max_size=200), st.integers(1, 50))
+def test_never_more_is_unpacked_than_may_be(body, most):
+    for data in (body, gzip.compress(body * 50)):
+        with contextlib.suppress(zlib.error):
+            assert len(Unpacker().feed(data, most)) <= most
+
+
+# Busy servers
+
+
+async def test_a_busy_page_is_asked_again_and_one_that_asks_too_long_is_not(monkeypatch):
+    waits = []
+
+    async def sleep(seconds, *rest, real=asyncio.sleep):
+        waits.append(seconds)
+        await real(0)
+
+    busy = Answer(b"", status=429, headers={"Retry-After": "2"})
+    async with Site({"/a": [busy, Answer(b"", status=503), page()], "/b": busy, "/c": Answer(b"", status=503)}) as site:
+        site.pages["/d"] = [Answer(b"", status=503, headers={"Retry-After": "3600"})]
+        own = fetcher(site)
+        monkeypatch.setattr(fetching.asyncio, "sleep", sleep)
+        assert STORY.strip() in (await own.fetch(site.at("/a"))).text
+        assert waits == [2.0, 2.0]
+        for path, status in (("/b", 429), ("/c", 503), ("/d", 503)):
+            with pytest.raises(PageError, match=f"HTTP {status}"):
+                await own.fetch(site.at(path))
+        monkeypatch.undo()
+        await own.close()
+        assert waits == [2.0, 2.0, 2.0, 2.0, 1.0, 2.0]
+        assert site.asked.count("/d") == 1
+
+
+def test_retry_after_is_a_number_or_a_date():
+    assert seconds(None) is None
+    assert seconds("soon") is None
+    assert (seconds("7"), seconds("-3"), seconds("0.5")) == (7.0, 0.0, 0.5)
+    later = format_datetime(datetime.now(UTC) + timedelta(hours=1), usegmt=True)
+    assert 3500 < (seconds(later) or 0) <= 3600
+    assert seconds("Wed, 21 Oct 2015 07:28:00 GMT") == 0.0
+
+
+@given(st.text(max_size=30))
+def test_any_retry_after_is_seconds_or_nothing(text):
+    found = seconds(text)
+    assert found is None or found >= 0
+
+
+# Bounds on what happens at once
+
+
+async def test_two_requests_of_a_host_at_once_and_waiting_for_ones_turn_is_no_time_out():
+    pages = {f"/{n}": page(f"<p>Page {n}.", delay=0.25) for n in range(8)}
+    async with Site(pages) as site:
+        own = fetcher(site, timeout=0.8)
+        found = await asyncio.gather(*(own.fetch(site.at(path)) for path in pages))
+        await own.close()
+        assert [one.text for one in found] == [f"Page {n}." for n in range(8)]
+        assert site.peak == 2
+
+
+async def test_all_hosts_together_are_bounded():
+    pages = {f"/{n}": page("<p>A page.", delay=0.05) for n in range(9)}
+    async with Site(pages) as site:
+        own = fetcher(site, concurrency=3, per_host=9)
+        await asyncio.gather(*(own.fetch(site.at(path)) for path in pages))
+        await own.close()
+        assert site.peak == 3
+
+
+async def test_a_search_that_is_cancelled_leaves_nothing_behind():
+    asked = asyncio.Event()
+
+    async def slow(request):
+        asked.set()
+        await asyncio.sleep(9.0)
+
+    async with Site({"/a": page()}) as site:
+        own, answer = fetcher(site, per_host=1), site.handler
+        site.handler = slow
+        task = asyncio.create_task(own.fetch(site.at("/")))
+        await asked.wait()
+        site.handler = answer
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert STORY.strip() in (await own.fetch(site.at("/a"))).text
+        await own.close()
+
+
+def test_one_fetcher_serves_one_event_loop_after_the_other():
+    own = fetcher(ports=frozenset(range(1024, 65536)))
+
+    async def once():
+        async with Site({"/": page()}) as site:
+            found = await own.fetch(site.at("/"))
+            await own.close()
+            return found.title
+
+    assert [asyncio.run(once()) for _ in range(2)] == ["The bridge"] * 2
+
+
+@pytest.mark.parametrize("settings", [{"timeout": 0}, {"timeout": float("nan")}, {"per_host": 0}, {"networks": ("x",)}])
+def test_settings_that_are_none(settings):
+    with pytest.raises(UsageError):
+        Fetcher(**settings)
+
+
+# The cache
+
+
+async def test_pages_are_fetched_once_and_then_come_from_the_cache(tmp_path):
+    store = CallStore(tmp_path / "calls.sqlite")
+    async with Site({"/a": [page(delay=0.05), Answer(b"", status=500)]}) as site:
+        own = fetcher(site, store=store, respect_robots=True)
+        first, second = await asyncio.gather(own.fetch(site.at("/a")), own.fetch(site.at("/a#part")))
+        assert first == second
+        assert site.asked == ["/robots.txt", "/a"]
+        await own.close()
+        url = site.at("/a")
+    own = fetcher(site, store=store, respect_robots=True)  # its server is gone
+    assert await own.fetch(url) == first
+    assert [one.kind for one in store.stats()] == ["page"]
+    await own.close()
+    store.close()
+
+
+async def test_errors_are_not_cached_and_other_settings_ask_anew(tmp_path):
+    store = CallStore(tmp_path / "calls.sqlite")
+    async with Site({"/a": [Answer(b"", status=500), page(b"GIF", "image/gif"), page(b""), page()]}) as site:
+        own = fetcher(site, store=store)
+        for _ in range(3):
+            with pytest.raises(SearchError):
+                await own.fetch(site.at("/a"))
+        assert not store.stats()
+        assert STORY.strip() in (await own.fetch(site.at("/a"))).text
+        other = fetcher(site, store=store, max_bytes=10_000)
+        await other.fetch(site.at("/a"))
+        await own.close()
+        await other.close()
+        assert len(site.asked) == 5
+    store.close()
+
+
+# robots.txt
+
+
+async def test_robots_txt_is_respected_asked_once_and_may_be_left_out():
+    rules = page("User-agent: *\nDisallow: /closed\n", "text/plain")
+    async with Site({"/robots.txt": rules, "/closed/a": page(), "/open": page(), "/to": moved("/closed/a")}) as site:
+        own = fetcher(site, respect_robots=True)
+        for path in ("/closed/a", "/to"):
+            with pytest.raises(PageError, match=r"robots\.txt closes it"):
+                await own.fetch(site.at(path))
+        await own.fetch(site.at("/open"))
+        await own.close()
+        assert site.asked == ["/robots.txt", "/to", "/open"]
+        own = fetcher(site, respect_robots=False)
+        await own.fetch(site.at("/closed/a"))
+        await own.close()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [Answer(b"", status=404), Answer(b"", status=403), Answer(b"", status=503), page(reset=True), moved("/robots.txt"),
+     page("<html>Not found"), page(b"\xff\xfe\x00", "text/plain"), moved("http://169.254.169.254/")],
+)  # fmt: skip
+async def test_a_robots_txt_that_cannot_be_had_closes_nothing(answer):
+    found, _ = await fetch(pages={"/robots.txt": answer, "/page": page()}, respect_robots=True)
+    assert STORY.strip() in found.text
+
+
+async def test_a_robots_txt_that_is_too_long_is_read_as_far_as_may_be():
+    text = "User-agent: *\nDisallow: /page\n" + "# nothing\n" * 100_000
+    with pytest.raises(PageError, match="closes it"):
+        await fetch(pages={"/robots.txt": page(text, "text/plain"), "/page": page()}, respect_robots=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "allowed"),
+    [  # the examples of RFC 9309, sections 2.2 and 5, and of its errata, with our name
+        ("User-agent: *\nDisallow: *.gif$\nDisallow: /example/\nAllow: /publications/", "/example/a", False),
+        ("User-agent: *\nDisallow: *.gif$\nDisallow: /example/\nAllow: /publications/", "/publications/a.gif", True),
+        ("User-agent: *\nDisallow: *.gif$", "/a.gif", False),
+        ("User-agent: *\nDisallow: *.gif$", "/a.gif?x", True),
+        ("User-agent: veridical\nAllow: /a/\nDisallow: /a/b.gif", "/a/b.gif", False),
+        ("User-agent: *\nDisallow: /\nUser-agent: veridical\nDisallow:", "/a", True),
+        ("User-agent: veridical/1.0\nUser-agent: other\nDisallow: /a", "/ab", False),
+        ("User-agent: other\nDisallow: /", "/a", True),
+        ("USER-AGENT: Veridical # us\nDISALLOW : /a # this", "/a", False),
+        ("User-agent: veridical\nDisallow: /a\n\nUser-agent: x\n\nUser-agent: veridical\nDisallow: /c", "/c", False),
+        ("User-agent: *\nDisallow: /\nAllow: /wiki/", "/wiki/Bridge", True),
+        ("User-agent: *\nDisallow: /a\nAllow: /a", "/a", True),
+        ("User-agent: *\nDisallow: /a*b*c$", "/axxbxxc", False),
+        ("User-agent: *\nDisallow: /a*b*c$", "/axxbxxcd", True),
+        ("User-agent: *\nDisallow: /ab*b$", "/ab", True),
+        ("User-agent: *\nDisallow: /a$", "/a", False),
+        ("User-agent: *\nDisallow: /a$", "/ab", True),
+        ("User-agent: *\nDisallow: /*?", "/a?b", False),
+        ("User-agent: *\nDisallow: /b%C3%BCcher", "/bücher", False),
+        ("User-agent: *\nDisallow: /bücher", "/b%c3%bccher", False),
+        ("User-agent: *\nDisallow: /a%2Fb", "/a/b", True),
+        ("\ufeffUser-agent: *\r\nDisallow: /", "/robots.txt", True),
+        ("Disallow: /", "/a", True), ("", "/a", True), ("User-agent: *", "/a", True), ("nonsense", "/a", True),
+    ],
+)  # fmt: skip
+def test_rules_of_robots_txt(text, path, allowed):
+    assert parse(text).allow(path) is allowed
+
+
+@given(st.text(max_size=200), st.text(max_size=40))
+def test_any_robots_txt_is_some_rules(text, path):
+    lines = f"User-agent: *\nDisallow: {text}\n{text}"
+    assert parse(lines).allow(path) in (True, False)
+    assert Rules().allow(path)
+
+
+def test_a_hostile_robots_txt_is_matched_in_time():
+    """By regular expressions with a wildcard it would not end."""
+    rules = parse(
+        "User-agent: *\nDisallow: /" + "*a" * 2000 + "b\n" + "User-agent: x\n" * 20_000 + "Allow: /\n" * 20_000
+    )
+    assert rules.allow("/" + "a" * 4000)
