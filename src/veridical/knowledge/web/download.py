@@ -135,8 +135,8 @@ class Connections:
         except TimeoutError:
             raise SearchError(f"no answer within {bounds.timeout:g} s") from None
         except aiohttp.ClientConnectorError as error:
-            if isinstance(error.os_error, ClosedAddress):
-                raise Refused(error.os_error.strerror or "refused") from None
+            if isinstance(closed := getattr(error, "os_error", None), ClosedAddress):
+                raise Refused(closed.strerror or "refused") from None
             raise SearchError(f"no connection: {type(error).__name__}") from None
         except (aiohttp.ClientError, OSError, ValueError, RuntimeError) as error:  # Runtime: the session was closed
             raise SearchError(f"no usable answer: {type(error).__name__}") from None
