@@ -1,12 +1,20 @@
 """The LongFact benchmark in one go, over HTTP: answers, verdicts, table, ranking; stopped and gone on with."""
 
+import asyncio
 import json
+import random
+import re
+import signal
+import sys
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from loopback import chat, error, usage
+from loopback import Loopback, chat, error, usage
 from test_cli import Served
 from veridical import cli
+from veridical.cli.bench import folder_of
 
 BRIDGES = 12
 
@@ -73,7 +81,7 @@ def test_the_table_ranks_the_better_model_first_and_nothing_is_asked_twice(world
     assert "common prompts" in shown
 
 
-def test_a_model_that_fails_some_prompts_is_in_the_table_with_the_rest(world, capsys):
+def test_c2_failed_prompts_are_in_the_table_and_are_asked_again(world, capsys):
     def handler(request):
         body = request.json
         if body["model"] == "bad" and "bridge 3." in body["messages"][-1]["content"]:
@@ -82,9 +90,161 @@ def test_a_model_that_fails_some_prompts_is_in_the_table_with_the_rest(world, ca
 
     with Served(handler) as server:
         capsys.readouterr()
+        assert cli.run(command(server, world)) == 1
+        shown = capsys.readouterr()
+        assert "failed 1" in shown.out
+        assert "1 prompts failed; the same command asks for the failed prompts again" in shown.err
+        server.handler = answering
+        before = len(server.requests)
         assert cli.run(command(server, world, "--json")) == 0
-        rows = {row["system"].rpartition("#")[2]: row for row in json.loads(capsys.readouterr().out)["table"]["rows"]}
-    assert (rows["good"]["responses"], rows["bad"]["responses"]) == (BRIDGES, BRIDGES - 1)
+        assert len(server.requests) == before + 2  # the answer that was lacking, and its verdict
+        found = json.loads(capsys.readouterr().out)
+    assert {row["responses"] for row in found["table"]["rows"]} == {BRIDGES}
+    assert {one["failed"] for one in found["answers"].values()} == {0}
+
+
+def test_a_model_that_fails_all_prompts_leaves_the_others_their_table(world, capsys):
+    def handler(request):
+        return error(400, "no bridges", code="content_filter") if request.json["model"] == "bad" else answering(request)
+
+    with Served(handler) as server:
+        capsys.readouterr()
+        assert cli.run(command(server, world, "--json")) == 1
+        shown = capsys.readouterr()
+        found = json.loads(shown.out)
+        [row] = found["table"]["rows"]
+        assert row["system"].endswith("#good")
+        assert list(found["without"]) == [f"{server.url}#bad"]
+        assert f"all {BRIDGES} prompts failed, the first with" in found["without"][f"{server.url}#bad"]
+        assert "12 prompts failed" in shown.err
+
+
+def test_another_judge_is_refused_and_nothing_is_lost(world, capsys):
+    """Also where answers have changed since: what the first judge said stays until it is asked to go."""
+    with Served(answering) as server:
+        assert cli.run(command(server, world)) == 0
+        [reports] = (world / "bench").glob("*good/run/reports.jsonl")
+        before = reports.read_bytes()
+        other = [part.replace("#judge", "#other") for part in command(server, world)]
+        assert cli.run(other) == 2
+        [answers] = (world / "bench").glob("*good/answers.jsonl")
+        answers.write_bytes(answers.read_bytes().replace(b'"finish_reason":"stop"', b'"finish_reason":"stop "', 1))
+        assert cli.run(other) == 2
+        assert "made otherwise" in capsys.readouterr().err
+        assert reports.read_bytes() == before
+        asked = len(server.requests)
+        assert cli.run(command(server, world)) == 0
+        assert len(server.requests) == asked  # judged anew out of the cache
+
+
+@pytest.mark.slow
+async def test_r2_r3_killed_anywhere_the_same_command_goes_on(world):
+    """Kill -9 at a random call: what was paid for is asked no second time, and the table is the undisturbed one."""
+    chance, asked = random.Random(3), []
+    enough = asyncio.Event()
+    until = 0
+
+    def handler(request):
+        asked.append(json.dumps(request.json["messages"]) + request.json["model"])
+        if len(asked) >= until:
+            enough.set()
+        return answering(request)
+
+    async with Loopback(handler) as server:
+        for _ in range(2):
+            enough.clear()
+            until = len(asked) + chance.randrange(4, 16)
+            process = await _started(command(server, world, "--json"))
+            ended, stopped = asyncio.create_task(process.wait()), asyncio.create_task(enough.wait())
+            await asyncio.wait((ended, stopped), return_when=asyncio.FIRST_COMPLETED)
+            assert not ended.done()
+            process.send_signal(signal.SIGKILL)
+            await ended
+        until = 10**6
+        process = await _started(command(server, world, "--json"))
+        killed, said = await process.communicate()
+        assert process.returncode == 0, said.decode()
+        fresh = [
+            str(world / "undisturbed") if part == str(world / "bench") else part for part in command(server, world)
+        ]
+        paid, asked[:] = list(asked), []
+        process = await _started([*fresh, "--json"])
+        undisturbed, _ = await process.communicate()
+    assert _without_seconds(killed) == _without_seconds(undisturbed)
+    assert json.loads(killed)["table"]["rows"][0]["responses"] == BRIDGES
+    lost = 2 * 16  # at most what was in flight when it was killed
+    assert len(paid) - len(set(paid)) <= lost
+    assert set(paid) == set(asked)
+    assert len(asked) == 4 * BRIDGES
+
+
+def _without_seconds(shown):
+    rows = json.loads(shown)["table"]["rows"]
+    for row in rows:
+        del row["per_response"]["seconds"]
+    return rows
+
+
+async def _started(arguments):
+    pipe = asyncio.subprocess.PIPE
+    return await asyncio.create_subprocess_exec(sys.executable, "-m", "veridical", *arguments, stdout=pipe, stderr=pipe)
+
+
+def test_abstentions_count_0_in_the_benchmark_unless_they_are_left_out(world, capsys):
+    """F1@K is 0 where nothing is supported, so a model does not win by declining what it is not sure of."""
+
+    def handler(request):
+        body = request.json
+        asked = body["messages"][-1]["content"]
+        if body["model"] != "bad":
+            return answering(request)
+        answers = "bridge 0." in asked
+        said = "Bridge 0 was finished in 1800." if answers else "I'm sorry, but I cannot help with that."
+        return chat(said) | usage(len(asked) // 3)
+
+    with Served(handler) as server:
+        capsys.readouterr()
+        assert cli.run(command(server, world, "--json")) == 0
+        rows = _by_model(capsys.readouterr().out)
+        assert cli.run(command(server, world, "--json", "--abstentions", "exclude")) == 0
+        answers = _by_model(capsys.readouterr().out)
+    bad = rows["bad"]["scores"]
+    assert (bad["f1@4"]["abstained"], bad["f1@4"]["scored"]) == (BRIDGES - 1, BRIDGES)
+    assert bad["f1@1"]["value"] == pytest.approx(1 / BRIDGES)
+    assert (bad["precision"]["value"], bad["precision"]["scored"]) == (1.0, 1)
+    assert bad["supported"]["value"] == pytest.approx(1 / BRIDGES)
+    assert answers["bad"]["scores"]["f1@1"]["value"] == 1.0
+
+
+def _by_model(shown):
+    return {row["system"].rpartition("#")[2]: row for row in json.loads(shown)["table"]["rows"]}
+
+
+@pytest.mark.parametrize(
+    ("name", "folder"),
+    [
+        ("openai/gpt-4o", "openai-gpt-4o"),
+        ("http://me:secret@127.0.0.1:80/v1#m", "http-127.0.0.1-80-v1-m"),
+        ("../..", "model"),
+        ("C:\\models\\x.gguf", "C-models-x.gguf"),
+        ('a/b\n*?<>|"c', "a-b-c"),
+    ],
+)
+def test_folders_of_models(name, folder):
+    assert folder_of(name) == folder
+
+
+@given(st.text(max_size=300))
+def test_a_folder_fits_any_file_system(name):
+    made = folder_of(name)
+    assert 0 < len(made.encode()) <= 120
+    assert re.fullmatch(r"[A-Za-z0-9_.+-]+", made)
+    assert made not in (".", "..")
+
+
+def test_long_and_foreign_names_share_no_folder():
+    names = ["模型一", "模型二", "m" * 200 + "a", "m" * 200 + "b"]
+    assert len({folder_of(name) for name in names}) == len(names)
 
 
 def test_a_wrong_key_stops_it_resumable(world, capsys):
@@ -106,7 +266,12 @@ def test_a_wrong_key_stops_it_resumable(world, capsys):
         (["--models", "a/b", "--runs", "x"], "give --models"),
         (["--runs", "x", "--ks", "mean"], "--ks 'mean'"),
         (["--runs", "x"], "is not a run folder"),
+        (["--runs", "x,x"], "one run twice"),
+        (["--runs", "x", "--sample", "3"], "--sample has no effect"),
         (["--models", "openai/m,openai/m", "--out", "o"], "one twice"),
+        (["--models", "openai/m,OpenAI/M", "--out", "o"], "share a folder"),
+        (["--models", "openai/m", "--out", "o", "--first", "2", "--sample", "3"], "exclude each other"),
+        (["--models", "openai/m", "--out", "o", "--abstentions", "half"], "exclude or zero"),
     ],
 )
 def test_what_does_not_fit_is_said(options, words, tmp_path, capsys, monkeypatch):

@@ -97,12 +97,18 @@ class RunFolder:
             _lock(file, self.path)
             yield
 
-    def start(self, signature: Signature, info: RunInfo, *, fresh: bool = False) -> list[str]:
+    def start(self, signature: Signature, info: RunInfo, *, fresh: bool = False, anew: bool = False) -> list[str]:
         """Begin or go on with the run of a `held` folder; returns the ids already reported, in order.
 
         Another signature, input or setting refuses to append and says what differs. `fresh` drops the reports and keeps
-        the cache.
+        the cache; `anew` does so where the input alone is another (an answer that had failed is there now).
         """
+        if anew and self.info_path.exists():
+            before = self.info()
+            chosen = {**info.settings, "on_error": before.settings.get("on_error")}
+            same = msgspec.structs.replace(info, input_sha256=before.input_sha256, settings=chosen)
+            self._check_same(signature, same)
+            fresh = fresh or before.input_sha256 != info.input_sha256
         if fresh:
             for path in (self.reports_path, self.info_path, self.facts_path, self.events_path):
                 path.unlink(missing_ok=True)

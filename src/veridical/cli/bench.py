@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -10,14 +11,16 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from ..benchmarks.longfact_table import KS, Row, Table, table
-from ..compare import compare
-from ..errors import UsageError
+from ..benchmarks.longfact_table import COUNTS, KS, Table, table
+from ..compare import Comparison, compare
+from ..errors import FatalError, UsageError
 from ..folder import RunFolder
+from ..generate import Summary, lines, summarise
 from ..metrics import parse
 from ..models.metered import Budget
 from ..recall import RULES
-from ..types import Report
+from ..scores import Policy
+from ..types import Report, Score
 from . import compare as comparing
 from . import show
 from .generate import Part, answer_all
@@ -54,6 +57,9 @@ def longfact(
     first: Annotated[int | None, typer.Option("--first", min=1, help="Only the first N prompts.")] = None,
     sample_size: Annotated[int | None, typer.Option("--sample", min=1, help="Only N prompts at random.")] = None,
     max_tokens: Annotated[int, typer.Option(min=1, help="Longest answer.")] = 1024,
+    abstentions: Annotated[
+        str, typer.Option(help="zero: nothing said is nothing supported, as F1@K has it; exclude: only answers count.")
+    ] = "zero",
     max_cost: MaxCost = None,
     cache: Cache = None,
     level: Annotated[float, typer.Option(min=0.5, max=0.999, help="Level of the intervals.")] = 0.95,
@@ -64,41 +70,75 @@ def longfact(
     chosen = [k.strip() for k in ks.split(",")]
     if odd := next((k for k in chosen if k not in RULES and not (k.isdecimal() and int(k))), None):
         raise UsageError(f"--ks {odd!r}: a number of facts, or one of {', '.join(RULES)}")
+    policy = Policy(level=level, seed=seed, abstentions=abstentions)
     if (models is None) == (runs is None):
         raise UsageError("give --models to be asked, or --runs that are finished")
+    if first and sample_size:
+        raise UsageError("--first and --sample exclude each other")
+    without: dict[str, str] = {}
+    answers: dict[str, Summary] = {}
     if runs is not None:
+        given = {"--out": out, "--first": first, "--sample": sample_size, "--max-cost": max_cost, "--cache": cache}
+        if idle := next((name for name, value in given.items() if value is not None), None):
+            raise UsageError(f"{idle} has no effect on --runs, which are finished")
         paths = [Path(path.strip()) for path in runs.split(",")]
         folders: dict[str, Run] = dict(zip(comparing.names_of(paths), map(run_at, paths), strict=True))
+        if len(folders) < len(paths):
+            raise UsageError(f"--runs names one run twice: {runs}")
     else:
         if out is None:
             raise UsageError("--models needs --out FOLDER for the answers and the runs")
         names = [name.strip() for name in str(models).split(",") if name.strip()]
         part = Part(first=first, sample=sample_size, seed=seed)
-        folders = _made(names, out, prompts, part, max_tokens, setup, max_cost, cache)
-    for folder in folders.values():
-        folder.info()
-    made = table([(name, folder.reports) for name, folder in folders.items()], chosen, level=level, seed=seed)
-    ranked = _ranked(made, folders, level, seed)
+        folders, answers, without = _made(names, out, prompts, part, max_tokens, setup, max_cost, cache)
+        if not folders:
+            raise FatalError(f"no model answered a prompt: {'; '.join(f'{n}: {why}' for n, why in without.items())}")
+    notes = [note for name, folder in folders.items() for note in _unfinished(name, folder)]
+    notes += [f"{name} is not in the table: {why}" for name, why in without.items()]
+    made = table(
+        [(name, folder.reports) for name, folder in folders.items()],
+        chosen,
+        abstentions=abstentions,
+        level=level,
+        seed=seed,
+    )
+    ranked, alone = _ranked(made, folders, policy)
+    notes += [f"no ranking: {alone}"] if alone else []
     if as_json:
-        found: dict[str, Any] = {"table": made, "ranking": ranked, "runs": [str(f.path) for f in folders.values()]}
+        found: dict[str, Any] = {
+            "table": made,
+            "ranking": ranked,
+            "runs": [str(folder.path) for folder in folders.values()],
+            "answers": answers,
+            "without": without,
+            "notes": notes,
+        }
         typer.echo(msgspec.json.encode(found).decode())
-        return
-    _print(made)
-    if ranked:
-        show.out().print()
-        comparing.show_comparison(ranked)
+    else:
+        _print(made, answers)
+        if ranked:
+            show.out().print()
+            comparing.show_comparison(ranked)
+        for note in notes:
+            show.out().print(f"note: {show.printable(note)}", markup=False)
+    if models is not None:
+        _exit(made, answers, without)
 
 
 def _made(
     names: Sequence[str], out: Path, prompts: str, part: Part, max_tokens: int, setup: Setup, max_cost: float | None,
     cache: Path | None,
-) -> dict[str, Run]:  # fmt: skip
-    """Each model's answers and run, gone on with where they are not finished."""
-    places = [out / _safe(name) for name in names]
-    if len(set(places)) < len(places) or not places:
+) -> tuple[dict[str, Run], dict[str, Summary], dict[str, str]]:  # fmt: skip
+    """Each model's answers and run, gone on with where they are not finished; and why a model has no run."""
+    places = [out / folder_of(name) for name in names]
+    if not places or len(set(names)) < len(names):
         raise UsageError(f"--models names no model, or one twice: {', '.join(names)}")
+    if len({place.name.casefold() for place in places}) < len(places):
+        raise UsageError(f"--models: two of {', '.join(names)} would share a folder; use another --out for one of them")
     settings = {"max_tokens": max_tokens, "temperature": 0.0}
     folders: dict[str, Run] = {}
+    summaries: dict[str, Summary] = {}
+    without: dict[str, str] = {}
     spent = 0.0
 
     def rest() -> Budget:
@@ -114,48 +154,91 @@ def _made(
             cache=cache,
         )  # fmt: skip
         spent += budget.spent
+        summaries[name] = summarise(answers)
+        if not summaries[name].answered:
+            failed = next(line.failure for line in lines(answers) if line.failure)
+            without[name] = f"all {summaries[name].failed} prompts failed, the first with {failed.message}"
+            continue
         budget = rest()
         show.err().print(f"{name}: verdicts", markup=False)
-        judge_all(str(answers), setup, folder, budget, ["f1@64"], on_error="skip", cache=cache)
+        judge_all(str(answers), setup, folder, budget, ["f1@64"], on_error="skip", anew=True, cache=cache)
         spent += budget.spent
         folders[name] = folder
-    return folders
+    return folders, summaries, without
 
 
-def _safe(name: str) -> str:
-    """A folder for a model: "openai/gpt-4o" -> "openai-gpt-4o"."""
-    return re.sub(r"[^\w.+-]+", "-", name).strip("-.") or "model"
+LONGEST = 100
+"""Characters of a folder's name that come from the model's."""
 
 
-def _ranked(made: Table, folders: dict[str, Run], level: float, seed: int) -> Any:
-    """The systems by F1 at the first K, with paired differences; None for fewer than two or without common prompts."""
+def folder_of(name: str) -> str:
+    """A folder for a model on any file system: "openai/gpt-4o" -> "openai-gpt-4o".
+
+    Names that are long or not ASCII end in a hash, so that no two share a folder for what was left out.
+    """
+    bare = re.sub(r"//[^/@\s]*@", "//", name)  # no password out of an address
+    short = re.sub(r"[^A-Za-z0-9_.+-]+", "-", bare).strip("-.") or "model"
+    if len(short) <= LONGEST and name.isascii():
+        return short
+    return f"{short[:LONGEST]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+
+
+def _unfinished(name: str, folder: Run) -> list[str]:
+    total, found = folder.info().generations, sum(1 for _ in folder.reports())
+    return [f"unfinished: {name} reports {found} of {total} generations"] if total is not None and found < total else []
+
+
+def _ranked(made: Table, folders: dict[str, Run], policy: Policy) -> tuple[Comparison | None, str]:
+    """The systems by F1 at the first K, with paired differences; or why there is no such thing ("" for one system)."""
+    if len(folders) < 2:
+        return None, ""
     runs: list[tuple[str, Iterable[Report]]] = [(name, folder.reports()) for name, folder in folders.items()]
     try:
-        return compare(runs, parse(made.first), level=level, seed=seed) if len(runs) > 1 else None
-    except UsageError:
-        return None
+        found = compare(runs, parse(made.first), abstentions=policy.abstentions, level=policy.level, seed=policy.seed)
+    except UsageError as error:
+        return None, str(error)
+    return found, ""
+
+
+def _exit(made: Table, answers: dict[str, Summary], without: dict[str, str]) -> None:
+    """Status 1 where a prompt failed or something stayed without a verdict."""
+    failed = sum(summary.failed for summary in answers.values())
+    unscored = sum(sum(row.scores[made.first].unscored.values()) for row in made.rows)
+    unjudged = sum(row.unjudged for row in made.rows)
+    parts = {"prompts failed": failed, "responses unscored": unscored, "facts without a verdict": unjudged}
+    if told := ", ".join(f"{n} {what}" for what, n in parts.items() if n):
+        cure = "; the same command asks for the failed prompts again" if failed else ""
+        typer.echo(f"veridical: {told}{cure}", err=True)
+    if told or without:
+        raise typer.Exit(1)
 
 
 HEADS = {"supported": "S", "not_supported": "NS", "irrelevant": "IR", "precision": "prec."}
 
 
-def _print(made: Table) -> None:
+def _print(made: Table, answers: dict[str, Summary]) -> None:
     out = show.out()
     heads = [HEADS.get(name, name.replace("recall@", "R@").replace("f1@", "F1@")) for name in made.metrics]
-    columns = ("system", "n", *heads, "unjudged")
-    shown = show.table(*columns, right=columns[1:])
+    columns = ("system", "n", *heads, "unjudged", "beside")
+    shown = show.table(*columns, right=columns[1:-1])
     for row in made.rows:
-        shown.add_row(show.printable(row.system), str(row.responses), *_cells(row, made.metrics), str(row.unjudged))
+        cells = [_cell(name, row.scores[name].value) for name in made.metrics]
+        beside = _beside(row.scores[made.first], answers.get(row.system))
+        shown.add_row(show.printable(row.system), str(row.scores[made.first].scored), *cells, str(row.unjudged), beside)
     out.print(shown)
     for choice in made.k:
         out.print(choice.words, markup=False)
-    spans = show.table("system", *(h for n, h in zip(made.metrics, heads, strict=True) if n.startswith("f1@")))
+    first = made.rows[0].scores
+    out.print(f"{made.first}: {first[made.first].rule}", markup=False, style="dim")
+    out.print(f"precision: {first['precision'].rule}", markup=False, style="dim")
+    shares = [(name, head) for name, head in zip(made.metrics, heads, strict=True) if name not in COUNTS]
+    spans = show.table("system", *(head for _, head in shares))
     for row in made.rows:
-        cells = [_span(row, name) for name in made.metrics if name.startswith("f1@")]
-        spans.add_row(show.printable(row.system), *cells)
+        spans.add_row(show.printable(row.system), *(_span(row.scores[name]) for name, _ in shares))
     out.print("intervals", markup=False)
     out.print(spans)
-    spent = show.table("system", "calls", "searches", "tokens", "US$", "seconds", right=("calls", "searches", "tokens"))
+    heads = ("calls", "searches", "tokens", "US$", "seconds", "answer's tokens", "answer's US$")
+    spent = show.table("system", *heads, right=heads)
     for row in made.rows:
         use = row.per_response
         spent.add_row(
@@ -165,22 +248,25 @@ def _print(made: Table) -> None:
             f"{use['tokens']:,.0f}",
             f"{use['cost']:.4f}",
             f"{use['seconds']:.1f}",
+            f"{use['answer_tokens']:,.0f}",
+            f"{use['answer_cost']:.4f}",
         )
-    out.print("to judge one response", markup=False)
+    out.print("to judge one response, and what the answer took", markup=False)
     out.print(spent)
 
 
-def _cells(row: Row, names: Sequence[str]) -> list[str]:
-    return [_cell(name, row.scores[name].value) for name in names]
+def _beside(score: Score, answers: Summary | None) -> str:
+    """What is not in the means, or counts 0 in them."""
+    parts = {"failed": answers.failed if answers else 0, "abstained": score.abstained, "no claims": score.no_claims}
+    return show.reasons({name: n for name, n in {**parts, **score.unscored}.items() if n}) or "–"
 
 
 def _cell(name: str, value: float | None) -> str:
     """Counts as they are, shares in points."""
     if value is None:
         return "–"
-    return f"{value:.1f}" if name in ("supported", "not_supported", "irrelevant") else f"{100 * value:.1f}"
+    return f"{value:.1f}" if name in COUNTS else f"{100 * value:.1f}"
 
 
-def _span(row: Row, name: str) -> str:
-    one = row.scores[name]
-    return "–" if one.low is None or one.high is None else f"{100 * one.low:.1f} to {100 * one.high:.1f}"
+def _span(score: Score) -> str:
+    return "–" if score.low is None or score.high is None else f"{100 * score.low:.1f} to {100 * score.high:.1f}"

@@ -98,15 +98,17 @@ def judge_all(
     on_error: str = "stop",
     part: tuple[int | None, int] = (None, 0),
     fresh: bool = False,
+    anew: bool = False,
     cache: Path | None = None,
     log: bool = False,
     parquet: bool = False,
 ) -> tuple[Method, Source]:
-    """Judge what is not judged yet; `part` is how many at random, and the seed. Prints nothing to stdout."""
+    """Judge what is not judged yet; `part` is how many at random, and the seed; `anew` and `fresh` are those of
+    `RunFolder.start`. Prints nothing to stdout."""
     with folder.held():
         source = Source(spooled(generations, folder), on_error, *part, setup.facts)
         check_evidence(source, setup)
-        made = asyncio.run(_run(source, setup, folder, budget, cache, metrics, fresh=fresh, log=log))
+        made = asyncio.run(_run(source, setup, folder, budget, cache, metrics, fresh=fresh, anew=anew, log=log))
         if parquet:
             write_parquet(folder.reports(), folder.facts_path)
     return made, source
@@ -121,6 +123,7 @@ async def _run(
     metrics: list[str],
     *,
     fresh: bool,
+    anew: bool,
     log: bool,
 ) -> Method:
     err = show.err()
@@ -138,7 +141,7 @@ async def _run(
             )
             if setup.knowledge and source.references:
                 err.print(f"note: --knowledge takes the place of the references of {source.references} inputs")
-            done = folder.start(made.signature, info, fresh=fresh)
+            done = folder.start(made.signature, info, fresh=fresh, anew=anew)
             with listener(err, budget, folder.events_path if log else None) as on_event:
                 await run(
                     source,
