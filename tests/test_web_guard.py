@@ -63,6 +63,14 @@ def test_no_private_address_passes_in_any_spelling(ip, scheme, port):
             Guard().url(f"{scheme}://{host}{port}/")
 
 
+@pytest.mark.parametrize(
+    "host", ["８.8.8.8", "8。8。8。8", "134744072", "010.8.8.8", "8.8.2056", "8.8.8.8.", "[2606:4700::1%25lo]"]
+)
+def test_public_addresses_in_odd_spellings_are_refused_too(host):
+    with pytest.raises(Refused, match="odd spelling"):
+        Guard().url(f"http://{host}/")
+
+
 @given(st.ip_addresses())
 def test_what_python_calls_private_is_refused_bare_or_carried_by_another_address(ip):
     if ip.is_private or ip.is_loopback or ip.is_link_local or ip.is_multicast:
