@@ -100,6 +100,19 @@ def test_content_key():
     )
     assert content_key("The mill opened in 1890.") != content_key("The mill opened in 1891.")
     assert content_key("The") == "the"
+    for cited in (
+        "mill opened in 1890 [1].",
+        "Mill opened in 1890.[1][2]",
+        "mill opened in 1890[3, 4]",
+        "mill opened in 1890【4:0†a】.",
+    ):
+        assert content_key(cited) == content_key("The mill opened in 1890.")
+    for other in ("The index is a[1].", "It is x = [1]", "It was painted in [1932].", "It opened [citation needed]"):
+        assert content_key(other) == content_key(other.rstrip("."))
+        assert content_key(other) != content_key(other.partition("[")[0])
+    assert content_key("[1]") == content_key("[1].") == "[1]"
+    assert content_key("[1]" * 100_000 + "x").endswith("x")
+    assert content_key("x" + "[1]" * 100_000)[0] == "x"
 
 
 def test_stopwords_are_function_words():

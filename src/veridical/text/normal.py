@@ -78,9 +78,29 @@ def tokens(text: str) -> list[str]:
 
 
 def content_key(text: str) -> str:
-    """Equal for two wordings that differ in case, blanks, quotes, articles and final punctuation only."""
-    words = fold(text).rstrip(_FINAL).split()
+    """Equal for two wordings that differ in case, blanks, quotes, articles, final punctuation and the citation marks
+    at the end only."""
+    words = _uncited(fold(text)).split()
     return " ".join(word for word in words if word not in ARTICLES) or " ".join(words)
+
+
+_MARK = re.compile(r" ?(?:\[\^?[1-9]\d{0,2}(?: ?[,;\u2013-] ?\d{1,3}){0,9}\]|\u3010[^\u3010\u3011]{1,48}\u3011)\Z")
+_LONGEST_MARK = 96
+_ELEMENT = re.compile(r"(?:\b[a-z]|_|[=(\[{,])\Z")
+"""Before the index of an element: "a[1]", "= [1]"."""
+
+
+def _uncited(text: str) -> str:
+    """Without final punctuation and the marks [1], [2, 3], 【4】 at the end; the text itself if it is nothing else."""
+    end = len(text)
+    while end:
+        while end and text[end - 1] in _FINAL:
+            end -= 1
+        mark = _MARK.search(text, max(0, end - _LONGEST_MARK), end) if end and text[end - 1] in "]\u3011" else None
+        if not mark or _ELEMENT.search(text, max(0, mark.start() - 2), mark.start()):
+            break
+        end = mark.start()
+    return text[:end] or text.rstrip(_FINAL)
 
 
 # Numbers
