@@ -364,7 +364,7 @@ def test_stdin_stdout_and_no_terminal(kb, tmp_path):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_request_to_stop_is_met_at_once_with_status_3(tmp_path, number):
-    path = items(tmp_path / "items.jsonl", 40)
+    path = items(tmp_path / "items.jsonl", 400)  # more than are answered before the signal
     with Served(lambda request: reply(request, delay=0.2)) as server:
         command = [sys.executable, "-m", "veridical", "score", str(path), "--out", str(tmp_path / "r"), *judged(server)]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
