@@ -1,18 +1,24 @@
-"""K out of data, F1@K over K, and the published table as far as its means allow."""
+"""K out of data, copies of a fact, and the published table as far as its means allow."""
 
-import numpy as np
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from reports import report
-from veridical.analysis import curve
-from veridical.analysis.curve import f1
 from veridical.benchmarks.longfact_table import table
 from veridical.errors import UsageError
+from veridical.facts import assemble
+from veridical.knowledge.given import Given
+from veridical.methods import method
 from veridical.metrics import f1_at_k, parse, recall_at_k
+from veridical.models.scripted import Scripted
+from veridical.parts import Parts
+from veridical.pipeline import evaluate
 from veridical.recall import from_data, k_of, relevant, resolved
-from veridical.types import Failure, Generation, Report
+from veridical.text.sentences import split
+from veridical.types import Failure, Generation, JudgedFact, Report
 
 TABLE_30 = {
     "GPT-4-Turbo": (93.6, 8.3, 6.1, 91.7, 99.0, 52.6, 95.6, 95.2, 95.0, 94.1, 66.4),
@@ -33,24 +39,63 @@ TABLE_30 = {
 @178; means over 250 prompts, in points from the precision on."""
 
 
+ROUNDING = 0.05
+"""Of a figure with one decimal."""
+
+
+def harmonic(p, r):
+    return 2 * p * r / (p + r)
+
+
 @pytest.mark.parametrize(("system", "row"), TABLE_30.items())
 def test_table_30_as_far_as_means_determine_it(system, row):
-    """R@178 is S/178 where no response has more than 178 supported facts, which holds within rounding in every row.
+    """The columns are means over prompts of functions of each response, which means of other columns only bound.
 
-    The other columns are means of functions of each response, which the means only bound: recall is concave in S, so
-    its mean is at most that of the mean. At K = 1 recall is 1 for a response with any supported fact, so that F1@1 lies
-    below 2P/(1 + P), and close to it.
+    - R@178 is S/178 where no response has more than 178 supported facts, as 178 is the greatest number of relevant
+      ones: exact to rounding.
+    - R@64 is at most min(S/64, 1): recall is concave in S (Jensen).
+    - F1@K is at most the harmonic mean of the mean precision and the mean recall@K, as that mean is concave in both.
+      Recall at 48 and 84 stands in no column: it is at most 1, and at most that at 64.
+    - F1@K never rises with K, and K * F1@K never falls.
     """
     supported, _, _, precision, recall_64, recall_178, *at = row
-    assert recall_178 == pytest.approx(100 * supported / 178, abs=0.08)
-    assert recall_64 <= 100 * recall_at_k(round(supported), 64) + 0.8
-    f1_1 = at[0]
-    p = precision / 100
-    assert f1_1 <= 100 * 2 * p / (1 + p) + 0.06
-    assert f1_1 >= 100 * 2 * p / (1 + p) - 1.5
-    assert at == sorted(at, reverse=True)  # F1@K never rises with K
-    harmonic = 2 * precision * recall_178 / (precision + recall_178)
-    assert at[4] == pytest.approx(harmonic, abs=2.5)
+    off = ROUNDING + 100 * ROUNDING / 178
+    assert recall_178 == pytest.approx(100 * supported / 178, abs=off)
+    assert recall_64 <= min(100 * (supported + ROUNDING) / 64, 100) + ROUNDING
+    most = {1: 100.0, 48: 100.0, 64: recall_64, 84: recall_64, 178: recall_178}
+    for k, f1_at in zip(most, at, strict=True):
+        assert f1_at <= harmonic(precision + ROUNDING, min(most[k] + ROUNDING, 100)) + ROUNDING
+    for (k, above), (greater, below) in pairwise(zip(most, at, strict=True)):
+        assert above >= below
+        assert k * (above - ROUNDING) <= greater * (below + ROUNDING)
+
+
+def test_table_30_means_do_not_give_f1():
+    """How far the harmonic mean of the means lies above the mean of F1@K, in points: what whoever computes F1 from a
+    system's averages would print too much."""
+    gaps = {
+        k: [harmonic(row[3], row[column]) - row[place] for row in TABLE_30.values()]
+        for k, column, place in ((64, 4, 8), (178, 5, 10))
+    }
+    assert {k: (round(min(found), 1), round(max(found), 1)) for k, found in gaps.items()} == {
+        64: (0.2, 2.3),
+        178: (0.3, 1.0),
+    }
+    at_one = [harmonic(row[3], 100) - row[6] for row in TABLE_30.values()]
+    assert (round(min(at_one), 1), round(max(at_one), 1)) == (0.1, 1.1)
+
+
+@given(st.lists(st.tuples(st.integers(0, 178), st.integers(0, 60)), min_size=1, max_size=30))
+def test_the_bounds_of_table_30_hold_for_any_responses(responses):
+    """What the test above takes for granted, on responses of which each has a relevant fact."""
+    rows = [(s, n) for s, n in responses if s + n] or [(1, 0)]
+    p = sum(s / (s + n) for s, n in rows) / len(rows)
+    for k in (1, 48, 64, 84, 178):
+        r = sum(recall_at_k(s, k) for s, _ in rows) / len(rows)
+        found = sum(f1_at_k(s, n, k) for s, n in rows) / len(rows)
+        assert found <= (harmonic(p, r) if p + r else 0.0) + 1e-9
+        assert r <= min(sum(s for s, _ in rows) / len(rows) / k, 1) + 1e-9
+    assert r == pytest.approx(sum(s for s, _ in rows) / len(rows) / 178)
 
 
 def test_table_30_ranks_by_f1_64_as_the_paper_does():
@@ -87,7 +132,8 @@ def test_spellings_are_resolved_over_all_runs_and_told():
     assert names == ["f1@4", "precision", "recall@7(repeats)", "f1@8"]
     assert [parse(name).name for name in names] == names
     assert {choice.words for choice in choices} == {
-        "K = 4: median of the relevant facts over 4 responses of 2 runs",
+        "K = 4: median of the relevant facts over 4 responses of 2 runs"
+        " (of two middle values their mean, halves rounded up)",
         "K = 7: max of the relevant facts over 4 responses of 2 runs",
     }
 
@@ -99,40 +145,57 @@ def test_runs_are_not_read_where_no_k_is_wanted():
     assert not from_data("f1@64")
 
 
-def test_the_curve_by_hand():
-    """Two responses: 2 S 0 N and 1 S 1 N."""
-    found = curve([report("SS"), report("SN", id="h")])
-    assert found.values[0] == pytest.approx((1 + f1_at_k(1, 1, 1)) / 2)
-    assert found.values[1] == pytest.approx((1 + f1_at_k(1, 1, 2)) / 2)
-    assert found.precision == pytest.approx(0.75)
-    assert (found.most, len(found.values), found.responses) == (2, 4, 2)
-    assert [point.k for point in found.points] == [1, 2, 4]
-    assert found.points[1].recall == pytest.approx((1 + 0.5) / 2)
+MILL = "Brandt sold the mill in 1900."
+SAME = ["Brandt sold the mill in 1900!", "BRANDT SOLD THE MILL IN 1900.", "Brandt sold a mill in 1900 [1]."]
+SAME += ["Brandt  sold the mill in 1900.[2][3]", "Brandt sold the mill in 1900[4]."]
 
 
-def test_the_curve_leaves_out_what_has_no_verdict_and_says_so():
-    rows = [report("SU"), report("-", id="a"), report("U", id="b"), report("N", id="c")]
-    found = curve(rows)
-    assert (found.responses, found.abstained, found.no_claims, found.unjudged) == (2, 1, 1, 1)
-    assert found.values[0] == pytest.approx(0.5)
-    assert curve([report("U")]) is None
-    with pytest.raises(UsageError, match="at least 1"):
-        curve(rows, ks=[0])
+def padded(copies=64):
+    """One claim over and over, as it is and with another case, mark, article or citation."""
+    lines = [([MILL] * 7 + SAME)[n % 12] for n in range(copies)]
+    return Generation(id="g", prompt="Who was Brandt?", topic="Brandt", text="\n".join(lines)), lines
 
 
-@given(st.integers(0, 300), st.integers(0, 300), st.integers(1, 400))
-def test_many_at_once_are_as_one_by_one(supported, not_supported, k):
-    together = f1(np.array([float(supported)]), np.array([float(not_supported)]), k)
-    assert together[0] == pytest.approx(f1_at_k(supported, not_supported, k))
+async def run_of(generation, **parts):
+    """As `score --method factscore` would have it, with a judge that supports everything."""
+    judge = Scripted("True")
+    knowledge = Given({"Brandt": ["Brandt sold the mill in 1900."]})
+    made = method("factscore", Parts(judge=judge, searcher=knowledge, **parts))
+    return await evaluate(generation, made)
 
 
-def test_f55_padding_and_copies_do_not_raise_f1():
-    """64 copies of one supported sentence: merged into one fact they are worth 2/65 at K = 64."""
-    merged = report("S", repeats=63)
-    assert parse("f1@64").of(merged) == pytest.approx(2 / 65)
-    assert parse("f1@64(repeats)").of(merged) == 1.0
-    assert relevant(merged) == 1
-    assert relevant(merged, repeats=True) == 64
+async def test_f55_s8_copies_through_the_clause_splitter_do_not_raise_f1():
+    """64 copies of one true sentence are worth 2/65 at K = 64, however they are spelled."""
+    generation, _ = padded()
+    found = await run_of(generation, embedded_decomposer=True)
+    assert len(found.facts) == 1
+    assert parse("f1@64").of(found) == pytest.approx(2 / 65)
+    assert parse("f1@64(repeats)").of(found) == 1.0
+    assert (relevant(found), relevant(found, repeats=True)) == (1, 64)
+    assert parse("facts").of(found) == 1
+
+
+async def test_f55_s8_copies_out_of_a_language_model_do_not_raise_f1():
+    """A model that copies the sentence with its marks makes no new facts either; unmerged ones count as often as SAFE's
+    released code has it."""
+    generation, lines = padded()
+    replies = Scripted(lambda request: "- " + request.messages[-1].content.split("<sentence")[-1].split("\n")[1])
+    found = await run_of(generation, decomposer=replies)
+    assert len(found.facts) == 1, [fact.fact.text for fact in found.facts]
+    assert parse("f1@64").of(found) == pytest.approx(2 / 65)
+    assert parse("f1@64(repeats)").of(found) == 1.0
+    sentences = split(generation.text)
+    wordings = [(sentence.index, [sentence.text]) for sentence in sentences]
+    apart = assemble(generation, sentences, wordings, merge=False)
+    assert len(apart.facts) == len(lines)
+    judged = [JudgedFact(fact=fact, verdict=found.facts[0].verdict) for fact in apart.facts]
+    assert parse("f1@64").of(Report(generation=generation, facts=tuple(judged))) == 1.0
+
+
+async def test_s8_different_claims_are_not_merged():
+    text = "Brandt sold the mill in 1900. Brandt sold the mill in 1901. Brandt bought the mill in 1900."
+    found = await run_of(Generation(id="g", topic="Brandt", text=text), embedded_decomposer=True)
+    assert len(found.facts) == 3
 
 
 def test_the_table_of_systems():

@@ -1,9 +1,10 @@
 """K of F1@K out of data: how many facts a reader may want is taken from how many the compared systems give.
 
 SAFE (arXiv 2403.18802, section 5 and appendix E.3) takes the median and the maximum of the number of relevant facts
-over all responses of all compared models, 64 and 178 for its thirteen; VeriScore (arXiv 2406.19276) the upper median. A
-K that is taken from one run alone favours that run, and a figure with another K is another metric: so K is a number in
-the metric's name ("f1@64"), and the rule and what it was taken from are told beside it.
+over all responses of all compared models, 64 and 178 for its thirteen. VeriScore (arXiv 2406.19276) takes the upper
+median of all extracted claims; here facts that were set aside as irrelevant are left out by that rule too. A K that is
+taken from one run alone favours that run, and a figure with another K is another metric: so K is a number in the
+metric's name ("f1@64"), and the rule and what it was taken from are told beside it.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from .metrics import tally, trouble
 from .types import Report, Struct
 
 RULES: dict[str, str] = {
-    "median": "median; between two middle values their mean, halves rounded up",
-    "max": "maximum",
-    "upper_median": "the upper one of two middle values (VeriScore)",
-    "p25": "least number that a quarter of the responses do not exceed",
-    "p75": "least number that three quarters of the responses do not exceed",
+    "median": "of two middle values their mean, halves rounded up",
+    "max": "the greatest of them",
+    "upper_median": "of two middle values the greater, as VeriScore does",
+    "p25": "the least number that a quarter of the responses do not exceed",
+    "p75": "the least number that three quarters of the responses do not exceed",
 }
 """Rules by name, and in words."""
 _FROM_DATA = re.compile(rf"((?:f1|recall)@)({'|'.join(RULES)})(\([^()]*\))?")
@@ -40,7 +41,8 @@ class Choice(Struct, frozen=True, kw_only=True, omit_defaults=False):
     def words(self) -> str:
         """For people: "K = 64: median of …"."""
         of = f"relevant facts over {self.responses:,} responses" + (f" of {self.runs} runs" if self.runs > 1 else "")
-        return f"K = {self.k}: {self.rule.replace('_', ' ')} of the {of}"
+        how = f" ({RULES[self.rule]})" if self.rule != "max" else ""
+        return f"K = {self.k}: {self.rule.replace('_', ' ')} of the {of}{how}"
 
 
 def relevant(report: Report, *, repeats: bool = False) -> int | None:

@@ -5,7 +5,7 @@ table or a page can be made of. Nothing in them is NaN, and whoever is not in a 
 """
 
 from .citations import Citations, citations
-from .curve import Curve, Point, curve
+from .curve import Curve, Leaders, Point, Span, curve, leaders
 from .groups import Groups, groups
 from .overview import Overview, overview
 from .position import Positions, positions
@@ -23,17 +23,20 @@ __all__ = [
     "Estimate",
     "Estimators",
     "Groups",
+    "Leaders",
     "Overview",
     "Point",
     "Positions",
     "Rarity",
     "Share",
+    "Span",
     "Stability",
     "citations",
     "correlate",
     "curve",
     "estimators",
     "groups",
+    "leaders",
     "overview",
     "positions",
     "rarity",

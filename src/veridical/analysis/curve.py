@@ -7,15 +7,16 @@ at every K is of the worse system whatever K is; where two cross, the choice of 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import UsageError
-from ..metrics import tally, trouble
+from ..metrics import F1, tally
 from ..recall import relevant
-from ..scores import ABSTAINED, NO_CLAIMS, Policy, task
+from ..scores import ABSTAINED, NO_CLAIMS, Policy, outcome, task
 from ..types import Report, Struct
 
 Floats = NDArray[np.float64]
@@ -74,7 +75,7 @@ def curve(
     out, unjudged, most = Counter[str](), 0, 0
     for report in reports:
         counts = tally(report, repeats=repeats)
-        if why := ABSTAINED if report.abstained else trouble(report) or ("" if counts.judged else NO_CLAIMS):
+        if why := _without(report, repeats):
             out[why] += 1
             continue
         rows.append((counts.supported, counts.not_supported))
@@ -106,6 +107,99 @@ def curve(
         unscored=dict(out),
         unjudged=unjudged,
     )
+
+
+class Span(Struct, frozen=True, kw_only=True, omit_defaults=False):
+    """Consecutive K with the same leaders."""
+
+    first: int
+    last: int
+    systems: tuple[str, ...]
+    """Whose F1@K is the highest: one, or those that are equal."""
+    lead: float
+    """Least distance to the next system within the span; 0 for equals."""
+
+
+class Leaders(Struct, frozen=True, kw_only=True, omit_defaults=False):
+    """Which system has the highest F1@K, for every K up to twice `most`. More than one span: K decides who wins."""
+
+    prompts: int
+    """Common prompts with a value in all systems: the comparison is on them alone."""
+    most: int
+    """Relevant facts of the response with most, among them."""
+    spans: tuple[Span, ...]
+    """From K = 1 on. Differences near a border are as small as chance; `compare` tests one K."""
+    limit: tuple[str, ...]
+    """Who leads as K grows without end: whose answers have the most supported facts."""
+
+
+_SAME = 1e-12
+
+
+def leaders(runs: Iterable[tuple[str, Iterable[Report]]], *, repeats: bool = False) -> Leaders | None:
+    """Who leads at which K, on the common prompts; several answers of a system to one prompt count as their mean.
+
+    None without a common prompt or a second system.
+    """
+    systems = {name: _by_prompt(reports, repeats) for name, reports in runs}
+    common = [key for key in next(iter(systems.values()), {}) if all(key in found for found in systems.values())]
+    if len(systems) < 2 or not common:
+        return None
+    rows = {name: [np.array(found[key], dtype=np.float64) for key in common] for name, found in systems.items()}
+    weights = {name: np.concatenate([np.full(len(of), 1 / len(of)) for of in found]) for name, found in rows.items()}
+    facts = {name: np.concatenate(found) for name, found in rows.items()}
+    most = max(int(counts.sum(axis=1).max()) for counts in facts.values())
+    values = np.array(
+        [
+            [
+                float(f1(counts[:, 0], counts[:, 1], k) @ weights[name]) / len(common)
+                for k in range(1, 2 * max(most, 1) + 1)
+            ]
+            for name, counts in facts.items()
+        ]
+    )
+    means = np.array([float(counts[:, 0] @ weights[name]) / len(common) for name, counts in facts.items()])
+    names = list(systems)
+    limit = tuple(names[place] for place in _best(means))  # K * F1@K -> 2S
+    return Leaders(prompts=len(common), most=most, spans=tuple(_spans(names, values)), limit=limit)
+
+
+def _spans(names: Sequence[str], values: Floats) -> Iterator[Span]:
+    """`values` by system and K from 1."""
+    best = [_best(column) for column in values.T]
+    for places, run in groupby(range(len(best)), key=lambda at: best[at]):
+        ks = list(run)
+        lead = min(_gap(values[:, at], places) for at in ks)
+        yield Span(first=ks[0] + 1, last=ks[-1] + 1, systems=tuple(names[place] for place in places), lead=lead)
+
+
+def _best(column: Floats) -> tuple[int, ...]:
+    return tuple(int(place) for place in np.flatnonzero(column >= column.max() - _SAME))
+
+
+def _gap(column: Floats, places: Sequence[int]) -> float:
+    others = np.delete(column, list(places))
+    return float(column.max() - others.max()) if len(places) == 1 and len(others) else 0.0
+
+
+def _by_prompt(reports: Iterable[Report], repeats: bool) -> dict[bytes, list[tuple[int, int]]]:
+    """Supported and not supported facts of the answers to each prompt; prompts with an answer that has no value are
+    left out."""
+    found: dict[bytes, list[tuple[int, int]]] = {}
+    without: set[bytes] = set()
+    for report in reports:
+        counts, key = tally(report, repeats=repeats), task(report)
+        if _without(report, repeats):
+            without.add(key)
+        else:
+            found.setdefault(key, []).append((counts.supported, counts.not_supported))
+    return {key: rows for key, rows in found.items() if key not in without}
+
+
+def _without(report: Report, repeats: bool) -> str:
+    """Why a report has no F1@K; "" if it has."""
+    found = outcome(report, F1(k=1, repeats=repeats))
+    return found if isinstance(found, str) else ""
 
 
 def f1(supported: Floats, not_supported: Floats, k: int) -> Floats:

@@ -20,6 +20,7 @@ from ..errors import UsageError
 from ..gold import gold_reports
 from ..inputs import read
 from ..metrics import Macro, parse
+from ..recall import from_data, resolved
 from ..types import Report
 from . import analysis_tables as tables
 from . import show
@@ -36,7 +37,7 @@ _COUNTS = ("view", "occurrence", "freq", "popularity", "count")
 
 @app.command(
     help="The FActScore paper's analyses: support by group, by position in the text, by rarity, with and without "
-    "citations; stability and ranking of systems. Without options all that the data allow.\n\n"
+    "citations; F1@K over K; stability and ranking of systems. Without options all that the data allow.\n\n"
     "Example: veridical analyse runs/mine --by frequency --position 5\n\n"
     "A file with people's labels works like a run: veridical analyse labelled/ChatGPT.jsonl"
 )
@@ -62,7 +63,9 @@ def analyse(
     against: Annotated[
         list[Path] | None, typer.Option(help="Runs of a second estimator on the same systems, in the same order.")
     ] = None,
-    metric: Annotated[str, typer.Option(help="As it is printed, such as 'f1@64'.")] = "factscore(gamma=0)",
+    metric: Annotated[
+        str, typer.Option(help="As it is printed, such as f1@64; f1@median, f1@max: K from these runs.")
+    ] = "factscore(gamma=0)",
     rule: Annotated[
         str,
         typer.Option(help="Counting rule of labelled files: paper, irrelevant-in or irrelevant-out (docs/agree.md)."),
@@ -72,8 +75,14 @@ def analyse(
     seed: Annotated[int, typer.Option(help="Seed of the bootstrap and the subsets.")] = 0,
     as_json: AsJson = False,
 ) -> None:
+    if not from_data(metric):
+        parse(metric)  # what is no metric is said before anything is read
+    sections = _distinct(
+        [section for path, name in zip(runs, _names(runs), strict=True) for section in _sections(path, name, rule)]
+    )
+    (spelling,), choices = resolved([metric], lambda: [section.reports() for section in sections])
     asked = _Asked(
-        metric=parse(metric),
+        metric=parse(spelling),
         by=by,
         position=position,
         unit=unit,
@@ -90,11 +99,8 @@ def analyse(
         seed=seed,
     )
     asked.everything = not any((by, position, asked.citations, rarity, stability is not None, curve, ranking, against))
-    sections = [
-        section for path, name in zip(runs, _names(runs), strict=True) for section in _sections(path, name, rule)
-    ]
-    sections = _distinct(sections)
-    found: dict[str, Any] = {"metric": asked.metric.name, "runs": [_of_one(section, asked) for section in sections]}
+    found: dict[str, Any] = {"metric": asked.metric.name, "k": choices}
+    found["runs"] = [_of_one(section, asked) for section in sections]
     found |= _of_all(sections, asked)
     if against:
         others = [
@@ -236,7 +242,7 @@ def _of_one(section: _Section, asked: _Asked) -> dict[str, Any]:
         found["citations"] = analysis.citations(reports(), authors=asked.authors, rule=rule_of(metric), **asked.common)
     elif asked.everything:
         asked.omit(f"citations of {section.name}", "its texts have no marks such as [1]")
-    if asked.curve:
+    if asked.curve or asked.everything:
         found["curve"] = analysis.curve(reports(), repeats=metric.repeats, **asked.common)
     rarities = asked.rarity or (section.rarities() if asked.everything else [])
     if asked.everything and not rarities:
@@ -274,6 +280,12 @@ def _of_all(sections: Sequence[_Section], asked: _Asked) -> dict[str, Any]:
             found["stability"] = made
         else:
             asked.omit("stability", f"{made.prompts} prompts are not more than the smallest subset")
+    if (asked.curve or asked.everything) and len(sections) > 1:
+        made = analysis.leaders([(name, reports()) for name, reports in runs], repeats=asked.metric.repeats)
+        if made:
+            found["leaders"] = made
+        else:
+            asked.omit("leaders at each K", "the systems have no prompt in common with a verdict in all")
     if asked.ranking or asked.everything:
         if len(sections) < 2:
             asked.omit("ranking", "it needs two runs or systems")

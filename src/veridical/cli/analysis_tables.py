@@ -15,6 +15,7 @@ from ..analysis import (
     Estimate,
     Estimators,
     Groups,
+    Leaders,
     Overview,
     Positions,
     Rarity,
@@ -31,6 +32,8 @@ _NONE = "(none)"
 def show_all(out: rich.console.Console, found: dict[str, Any]) -> None:
     """All of what `analyse` found, then what it left out."""
     out.print(f"metric: {found['metric']}", markup=False)
+    for choice in found["k"]:
+        out.print(choice.words, markup=False)
     _overviews(out, found["runs"])
     for run in found["runs"]:
         for made in run["groups"]:
@@ -43,6 +46,8 @@ def show_all(out: rich.console.Console, found: dict[str, Any]) -> None:
             _curve(out, run["name"], run["curve"])
         if "citations" in run:
             _citations(out, run["name"], run["citations"])
+    if "leaders" in found:
+        _leaders(out, found["leaders"])
     if "stability" in found:
         _stability(out, found["stability"])
     if "ranking" in found:
@@ -71,6 +76,20 @@ def _curve(out: rich.console.Console, name: str, found: Curve | None) -> None:
         markup=False,
         style="dim",
     )
+
+
+def _leaders(out: rich.console.Console, found: Leaders) -> None:
+    _title(out, f"highest F1@K on {found.prompts} common prompts")
+    made = show.table("K", "system", "ahead by at least", right=("ahead by at least",))
+    for span in found.spans:
+        ks = str(span.first) if span.first == span.last else f"{span.first} to {span.last}"
+        made.add_row(ks, show.printable(" = ".join(span.systems)), show.number(span.lead))
+    made.add_row("without end", show.printable(" = ".join(found.limit)), "")
+    out.print(made)
+    if len(found.spans) > 1:
+        out.print(
+            "who wins depends on K; near a border the difference is as small as chance", markup=False, style="dim"
+        )
 
 
 def _title(out: rich.console.Console, *words: str) -> None:
