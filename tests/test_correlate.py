@@ -8,7 +8,7 @@ from veridical.agree import agree
 from veridical.gold import gold_reports
 from veridical.inputs import read
 from veridical.stats import pearson
-from veridical.types import AtomicFact, Generation, GivenFact, JudgedFact, Label, Report, Verdict
+from veridical.types import AtomicFact, Failure, Generation, GivenFact, JudgedFact, Label, Report, Verdict
 
 SYSTEMS = ("InstructGPT", "ChatGPT", "PerplexityAI")
 SAFE_AGREES, LABELLED = 11_528, 16_011
@@ -28,7 +28,11 @@ def test_a_run_of_people_s_own_labels_follows_them_and_words_have_694():
     pooled = named(evaluator.responses, "all", "facts")
     assert pooled.pearson.n == 496
     assert pooled.pearson.value == pytest.approx(1.0)
-    assert pooled.words.value == pytest.approx(0.694, abs=5e-4)
+    found = {f"{size} {how}": one.value for size, both in pooled.trivial.items() for how, one in both.items()}
+    assert found == pytest.approx(
+        {"words pearson": 0.694, "words spearman": 0.756, "sentences pearson": 0.669, "sentences spearman": 0.708},
+        abs=5e-4,
+    )
     for what in ("supported", "not_supported", "irrelevant", "f1@64"):
         assert named(evaluator.responses, "all", what).pearson.value == pytest.approx(1.0)
     assert named(evaluator.responses, "ChatGPT", "supported").people == pytest.approx(3194 / 157)
@@ -78,7 +82,7 @@ def test_by_hand():
     assert (supported.people, supported.run) == (9 / 4, 10 / 4)
     assert supported.pearson.value == pytest.approx(10.5 / (10.75 * 13) ** 0.5)
     assert named(evaluator.responses, "run", "facts").pearson.value == pytest.approx(1.0)
-    assert named(evaluator.responses, "run", "facts").words.value == pytest.approx(1.0)
+    assert named(evaluator.responses, "run", "facts").trivial["words"]["pearson"].value == pytest.approx(1.0)
     assert named(evaluator.responses, "run", "f1@2").people < 1
 
 
@@ -91,3 +95,43 @@ def test_what_the_run_abstained_from_is_left_out_and_told():
     assert found.pearson.n == 3
     assert found.pearson.value is None  # all have two facts: undefined, not 0
     assert found.left_out == {"abstained in the run": 1}
+    assert found.unjudged == 0
+
+
+def test_unjudged_facts_and_failed_responses_are_told_and_stay_out_of_the_counts():
+    generations = [generation(n, "S" * (n + 1) + "N") for n in range(5)]
+    reports = [judged(one, "S" * (n + 1) + "N") for n, one in enumerate(generations)]
+    lost = Failure(stage="verify", error="ParseError", message="no verdict in it")
+    first = reports[0].facts[0]
+    reports[0] = msgspec.structs.replace(
+        reports[0], facts=(JudgedFact(fact=first.fact, failure=lost), *reports[0].facts[1:])
+    )
+    reports[1] = Report(
+        generation=msgspec.structs.replace(generations[1], facts=None),
+        failure=Failure(stage="decompose", error="ModelError", message="gone"),
+    )
+    [evaluator] = agree([("run", reports)], [("run", generations)], resamples=20).evaluators
+    found = {one.what: one for one in evaluator.responses}
+    assert {one.left_out == {"decompose:ModelError": 1} for one in found.values()} == {True}
+    assert {one.unjudged for one in found.values()} == {1}
+    assert (found["facts"].run, found["facts"].people) == (17 / 4, 17 / 4)
+    assert (found["supported"].run, found["supported"].people) == (12 / 4, 13 / 4)
+
+
+def test_answers_of_several_systems_to_one_prompt_are_resampled_together():
+    """Copies of the same responses under other systems' names make no interval narrower."""
+    generations = [generation(n, "S" * (1 + n * 7 % 5) + "N" * (n % 3)) for n in range(30)]
+    reports = [judged(one, "S" * (1 + n * 3 % 5) + "N" * (n % 3)) for n, one in enumerate(generations)]
+
+    def under(system):
+        named = [msgspec.structs.replace(one, system=system) for one in generations]
+        pairs = zip(reports, named, strict=True)
+        ours = [msgspec.structs.replace(r, generation=msgspec.structs.replace(g, facts=None)) for r, g in pairs]
+        return (system, ours), (system, named)
+
+    runs, labels = zip(*map(under, "abc"), strict=True)
+    [evaluator] = agree(runs, labels, resamples=500).evaluators
+    one, pooled = named(evaluator.responses, "a", "supported"), named(evaluator.responses, "all", "supported")
+    assert (one.pearson.n, pooled.pearson.n) == (30, 90)
+    assert pooled.pearson.value == pytest.approx(one.pearson.value)
+    assert (pooled.pearson.low, pooled.pearson.high) == pytest.approx((one.pearson.low, one.pearson.high))

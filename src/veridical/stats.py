@@ -117,24 +117,60 @@ class Correlation(Struct, frozen=True, kw_only=True, omit_defaults=False):
     n: int = 0
 
 
-def pearson(x: ArrayLike, y: ArrayLike, *, level: float = 0.95, resamples: int = 2000, seed: int = 0) -> Correlation:
-    """Pearson's r with a percentile bootstrap interval over pairs (resamples without variation are left out)."""
+def pearson(
+    x: ArrayLike,
+    y: ArrayLike,
+    clusters: ArrayLike | None = None,
+    *,
+    level: float = 0.95,
+    resamples: int = 2000,
+    seed: int = 0,
+) -> Correlation:
+    """Pearson's r with a percentile bootstrap interval over pairs, or over whole clusters of them as in `bootstrap`
+    (resamples without variation are left out)."""
     _checked(level, resamples)
     pairs = np.column_stack([np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)])
     value = _pearson(pairs[:, 0], pairs[:, 1])
-    if value is None or len(pairs) < 3:
+    numbers = np.arange(len(pairs)) if clusters is None else np.unique(np.asarray(clusters), return_inverse=True)[1]
+    if value is None or len(pairs) < 3 or numbers.max() < 2:
         return Correlation(value=value, n=len(pairs))
-    rng = np.random.default_rng(seed)
-    drawn = [_pearson(*pairs[rng.integers(0, len(pairs), len(pairs))].T) for _ in range(resamples)]
-    found = [r for r in drawn if r is not None]
+    found = _pearsons(pairs, numbers, resamples, seed)
+    if not len(found):
+        return Correlation(value=value, n=len(pairs))
     low, high = np.quantile(found, [(1 - level) / 2, (1 + level) / 2])
     return Correlation(value=value, low=float(low), high=float(high), n=len(pairs))
 
 
-def spearman(x: ArrayLike, y: ArrayLike, *, level: float = 0.95, resamples: int = 2000, seed: int = 0) -> Correlation:
+def spearman(
+    x: ArrayLike,
+    y: ArrayLike,
+    clusters: ArrayLike | None = None,
+    *,
+    level: float = 0.95,
+    resamples: int = 2000,
+    seed: int = 0,
+) -> Correlation:
     """Spearman's rho: `pearson` of the ranks, ties at their mean rank. The interval resamples the ranks of the whole
     sample rather than ranking anew, which is as wide and much cheaper."""
-    return pearson(ranks(x), ranks(y), level=level, resamples=resamples, seed=seed)
+    return pearson(ranks(x), ranks(y), clusters, level=level, resamples=resamples, seed=seed)
+
+
+def _pearsons(pairs: Floats, clusters: NDArray[np.intp], resamples: int, seed: int) -> Floats:
+    """r of each resample of whole clusters, out of the sums of each cluster; those without variation are left out."""
+    x, y = ((pairs - pairs.mean(axis=0)) / pairs.std(axis=0)).T
+    parts = np.stack([np.ones_like(x), x, y, x * x, y * y, x * y])
+    sums = np.stack([np.bincount(clusters, weights=part) for part in parts], axis=1)
+    rng = np.random.default_rng(seed)
+    found = []
+    for count in _portions(resamples, len(sums)):
+        drawn = rng.integers(0, len(sums), (count, len(sums)))
+        n, mx, my, xx, yy, xy = np.stack([sums[:, part][drawn].sum(axis=1) for part in range(len(parts))])
+        mx, my = mx / n, my / n
+        vx, vy = xx / n - mx * mx, yy / n - my * my
+        varied = (vx > 1e-12) & (vy > 1e-12)
+        r = (xy / n - mx * my)[varied] / np.sqrt(vx[varied] * vy[varied])
+        found.append(np.clip(r, -1.0, 1.0))
+    return np.concatenate(found)
 
 
 def ranks(values: ArrayLike) -> Floats:

@@ -3,17 +3,18 @@ appendix C, table 23)
 
 Counts of facts follow people's already where only the length is known: over FActScore's 496 labelled responses the
 number of words has a Pearson of .694 with the number of people's facts, the words of the sentences that they took facts
-from .807, SAFE's own splitting .798. So the words stand beside every figure.
+from .807, SAFE's own splitting .798. So what takes no judge, words and sentences, stands beside every figure.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ..metrics import f1_at_k, tally, trouble
 from ..scores import Policy
 from ..stats import Correlation, pearson, spearman
+from ..text.sentences import split
 from ..types import Struct
 from .match import Pair
 from .people import IRRELEVANT, NOT_SUPPORTED, SUPPORTED
@@ -21,6 +22,8 @@ from .people import IRRELEVANT, NOT_SUPPORTED, SUPPORTED
 WHAT = ("facts", SUPPORTED, NOT_SUPPORTED, IRRELEVANT)
 LEAST = 3
 """Responses below which nothing is correlated."""
+SIZES: dict[str, Callable[[str], int]] = {"words": lambda text: len(text.split()), "sentences": lambda t: len(split(t))}
+"""What the text alone says."""
 
 
 class Correlated(Struct, frozen=True, kw_only=True, omit_defaults=False):
@@ -31,38 +34,55 @@ class Correlated(Struct, frozen=True, kw_only=True, omit_defaults=False):
     """"facts", "supported", "not_supported", "irrelevant" (their numbers), or "f1@64"."""
     pearson: Correlation
     spearman: Correlation
-    words: Correlation
-    """Pearson of people's figure with the number of words of the response, which takes no judge."""
+    trivial: dict[str, dict[str, Correlation]]
+    """Without a judge: "words" and "sentences" of the response -> "pearson" and "spearman" with people's figure."""
     run: float
     """Mean by the run."""
     people: float
     """Mean by people."""
     left_out: dict[str, int]
     """Responses without the run's figure, by reason."""
+    unjudged: int
+    """Facts of the run without a verdict, which are in "facts" and in no other number."""
 
 
 def correlated(system: str, pairs: Sequence[Pair], policy: Policy, *, k: int = 64) -> list[Correlated]:
     """Over the responses with labelled facts that the run takes for answers; [] for fewer than three.
 
-    A fact that stayed unjudged is in "facts" and in no other number.
+    Facts count as often as they were said, on both sides. Intervals resample prompts, whose answers by several systems
+    stay together.
     """
     left: Counter[str] = Counter()
-    rows: list[tuple[dict[str, float], dict[str, float], int]] = []
+    rows: list[tuple[dict[str, float], dict[str, float]]] = []
+    texts: list[str] = []
+    prompts: list[bytes] = []
+    unjudged = 0
     for pair in pairs:
         if not pair.labelled.facts:
             continue
         if why := "abstained in the run" if pair.report.abstained else trouble(pair.report):
             left[why] += 1
             continue
-        counts = tally(pair.report, repeats=True)
-        said = pair.labelled.counts
+        counts, said = tally(pair.report, repeats=True), pair.labelled.counts
         run = _figures(counts.facts, counts.supported, counts.not_supported, counts.irrelevant, k)
         people = _figures(said.total(), said[SUPPORTED], said[NOT_SUPPORTED], said[IRRELEVANT], k)
-        rows.append((run, people, len(pair.labelled.generation.text.split())))
+        rows.append((run, people))
+        texts.append(pair.labelled.generation.text)
+        prompts.append(pair.key)
+        unjudged += counts.unjudged
     if len(rows) < LEAST:
         return []
-    words = [size for _, _, size in rows]
-    interval = {"level": policy.level, "resamples": policy.resamples, "seed": policy.seed}
+    places = {prompt: number for number, prompt in enumerate(dict.fromkeys(prompts))}
+    numbers = [places[prompt] for prompt in prompts]
+    sizes = {name: [size(text) for text in texts] for name, size in SIZES.items()}
+
+    def both(ours: Sequence[float], theirs: Sequence[float]) -> dict[str, Correlation]:
+        settings = {"level": policy.level, "resamples": policy.resamples, "seed": policy.seed}
+        return {
+            "pearson": pearson(ours, theirs, numbers, **settings),
+            "spearman": spearman(ours, theirs, numbers, **settings),
+        }
+
     made = []
     for what in (*WHAT, f"f1@{k}"):
         run, people = [row[0][what] for row in rows], [row[1][what] for row in rows]
@@ -70,12 +90,12 @@ def correlated(system: str, pairs: Sequence[Pair], policy: Policy, *, k: int = 6
             Correlated(
                 system=system,
                 what=what,
-                pearson=pearson(run, people, **interval),
-                spearman=spearman(run, people, **interval),
-                words=pearson(words, people, **interval),
+                **both(run, people),
+                trivial={name: both(size, people) for name, size in sizes.items()},
                 run=sum(run) / len(run),
                 people=sum(people) / len(people),
                 left_out=dict(left),
+                unjudged=unjudged,
             )
         )
     return made

@@ -217,17 +217,27 @@ def _print_responses(responses: Sequence[Correlated]) -> None:
     out = show.out()
     out.print()
     out.print("Response by response: does the run's figure follow people's?", markup=False)
-    columns = ("system", "figure", "people", "run", "Pearson", "Spearman", "words alone")
+    columns = ("system", "figure", "people", "run", "Pearson", "Spearman", "words alone", "sentences alone")
     made = show.table(*columns, right=("people", "run"))
     for one in responses:
         scale = 100.0 if one.what.startswith("f1@") else 1.0
         both = (correlation(found.value, found.low, found.high) for found in (one.pearson, one.spearman))
-        words = show.number(one.words.value)
+        alone = (
+            " / ".join(show.number(found[how].value) for how in ("pearson", "spearman"))
+            for found in one.trivial.values()
+        )
         figures = (f"{scale * one.people:.1f}", f"{scale * one.run:.1f}")
-        made.add_row(one.system, one.what.replace("_", " "), *figures, *both, words)
+        made.add_row(one.system, one.what.replace("_", " "), *figures, *both, *alone)
     out.print(made)
-    if left := responses[-1].left_out:
-        out.print(f"  responses without the run's figures: {show.reasons(left)}", markup=False)
+    out.print(
+        "  alone: Pearson / Spearman of people's figure with the length of the response", markup=False, style="dim"
+    )
+    for one in (one for one in responses if one.what == "facts"):
+        if one.left_out:
+            out.print(f"  {one.system}: responses left out: {show.reasons(one.left_out)}", markup=False)
+        if one.unjudged:
+            told = f"{one.unjudged} facts without a verdict are in the number of facts only"
+            out.print(f"  {one.system}: {told}", markup=False)
 
 
 def _print_facts(facts: Sequence[FactAgreement]) -> None:
