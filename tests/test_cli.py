@@ -352,7 +352,7 @@ def test_compare_of_two_runs(tmp_path, capsys):
     assert result["n"] == 8 and result["systems"][0]["name"] == "b"
 
 
-def test_stdin_stdout_and_no_terminal(kb, tmp_path):
+def test_f48_stdin_stdout_and_no_terminal(kb, tmp_path):
     command = [sys.executable, "-m", "veridical", "score", "-", "--knowledge", str(kb), "--out", str(tmp_path / "r")]
     text = (EXAMPLES / "generations.jsonl").read_text(encoding="utf-8").splitlines()[11]
     environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "COLUMNS": "20"}
