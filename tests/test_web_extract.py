@@ -255,11 +255,19 @@ async def test_readers_are_used_again_and_are_no_more_than_they_may_be():
     assert not readers._idle
 
 
-async def test_a_page_that_keeps_its_reader_busy_is_given_up_and_the_next_one_is_read():
+async def test_a_page_that_keeps_its_reader_busy_is_given_up_and_the_next_one_is_read(monkeypatch):
     """html.parser takes hours for this."""
+    started = []
+
+    async def noted(seconds, start=extracting._started):
+        started.append(await start(seconds))
+        return started[-1]
+
+    monkeypatch.setattr(extracting, "_started", noted)
     readers = Readers(limit=1, seconds=2)
     with pytest.raises(SearchError, match="could not be read within 2 s"):
         await readers.read(b"<!--" * 1_000_000, "text/html", URL)
+    assert started[0].returncode is not None
     readers.seconds = 30
     assert (await readers.read(b"Next.", "text/plain", URL)).text == "Next."
     await readers.close()

@@ -9,10 +9,12 @@ from page_server import STORY, Site, fetch, fetcher, moved, page
 from veridical.knowledge.web.fetch import PageError
 from veridical.knowledge.web.robots import Rules, parse
 
+PAGE = page(STORY, "text/plain")
+
 
 async def test_robots_txt_is_respected_asked_once_and_may_be_left_out():
     rules = page("User-agent: *\nDisallow: /closed\n", "text/plain")
-    async with Site({"/robots.txt": rules, "/closed/a": page(), "/open": page(), "/to": moved("/closed/a")}) as site:
+    async with Site({"/robots.txt": rules, "/closed/a": PAGE, "/open": PAGE, "/to": moved("/closed/a")}) as site:
         own = fetcher(site, respect_robots=True)
         for path in ("/closed/a", "/to"):
             with pytest.raises(PageError, match=r"robots\.txt closes it"):
@@ -31,14 +33,14 @@ async def test_robots_txt_is_respected_asked_once_and_may_be_left_out():
      page("<html>Not found"), page(b"\xff\xfe\x00", "text/plain"), moved("http://169.254.169.254/")],
 )  # fmt: skip
 async def test_a_robots_txt_that_cannot_be_had_closes_nothing(answer):
-    found, _ = await fetch(pages={"/robots.txt": answer, "/page": page()}, respect_robots=True)
+    found, _ = await fetch(pages={"/robots.txt": answer, "/page": PAGE}, respect_robots=True)
     assert STORY.strip() in found.text
 
 
 async def test_a_robots_txt_that_is_too_long_is_read_as_far_as_may_be():
     text = "User-agent: *\nDisallow: /page\n" + "# nothing\n" * 100_000
     with pytest.raises(PageError, match="closes it"):
-        await fetch(pages={"/robots.txt": page(text, "text/plain"), "/page": page()}, respect_robots=True)
+        await fetch(pages={"/robots.txt": page(text, "text/plain"), "/page": PAGE}, respect_robots=True)
 
 
 @pytest.mark.parametrize(
