@@ -12,9 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loopback import Loopback, chat, error, usage
+from search_server import KEY, about
 from test_cli import Served
 from veridical import cli
 from veridical.cli.bench import folder_of
+from veridical.models.base import ChatRequest, Message
+from veridical.safe.dry import stand_in
 
 BRIDGES = 12
 
@@ -81,6 +84,45 @@ def test_the_table_ranks_the_better_model_first_and_nothing_is_asked_twice(world
     assert "common prompts" in shown
 
 
+def test_safe_on_the_web_with_calls_and_searches_of_each_response(world, capsys, monkeypatch):
+    """One server plays both models, the judge and the search."""
+
+    def handler(request):
+        if request.path.startswith("/search"):
+            return about(request)
+        body = request.json
+        if body["model"] != "judge":
+            return answering(request)
+        asked = body["messages"][-1]["content"]
+        said = stand_in(ChatRequest(messages=(Message(role="user", content=asked),)))
+        return chat(said) | usage(len(asked) // 3)
+
+    monkeypatch.setenv("SERPER_API_KEY", KEY)
+    with Served(handler) as server:
+        place = server.url.removesuffix("/v1")
+        line = [
+            "bench", "longfact", "--models", f"{server.url}#good,{server.url}#bad", "--first", "2", "--ks", "max",
+            "--prompts", str(world / "prompts.jsonl"), "--out", str(world / "safe"), "--method", "safe",
+            "--judge", f"{server.url}#judge", "--read", "text", "--knowledge", f"web:serper+{place}",
+            "--decomposer", "embedded", "--steps", "2",
+        ]  # fmt: skip
+        capsys.readouterr()
+        assert cli.run(line) == 0
+        shown = capsys.readouterr().out
+        assert cli.run([*line, "--json"]) == 0
+        rows = _by_model(capsys.readouterr().out)
+        searches = [request for request in server.requests if request.path.startswith("/search")]
+    for row in rows.values():
+        assert row["responses"] == 2
+        assert row["scores"]["f1@1"]["value"] == 1.0
+        assert row["per_response"]["searches"] == 2
+        assert row["per_response"]["calls"] == 5  # revise, relevance, two queries, the verdict
+        assert row["per_response"]["answer_tokens"] == 1
+    assert len(searches) == 8
+    for words in ("not supported", "F1@1", "K = 1: max of the relevant facts over 4 responses of 2 runs", "searches"):
+        assert words in shown
+
+
 def test_c2_failed_prompts_are_in_the_table_and_are_asked_again(world, capsys):
     def handler(request):
         body = request.json
@@ -92,7 +134,7 @@ def test_c2_failed_prompts_are_in_the_table_and_are_asked_again(world, capsys):
         capsys.readouterr()
         assert cli.run(command(server, world)) == 1
         shown = capsys.readouterr()
-        assert "failed 1" in shown.out
+        assert "failed prompts 1" in shown.out
         assert "1 prompts failed; the same command asks for the failed prompts again" in shown.err
         server.handler = answering
         before = len(server.requests)

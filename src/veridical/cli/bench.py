@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from ..benchmarks.longfact_table import COUNTS, KS, Table, table
+from ..benchmarks.longfact_table import COUNTS, KS, Row, Table, table
 from ..compare import Comparison, compare
 from ..errors import FatalError, UsageError
 from ..folder import RunFolder
@@ -213,60 +213,60 @@ def _exit(made: Table, answers: dict[str, Summary], without: dict[str, str]) -> 
         raise typer.Exit(1)
 
 
-HEADS = {"supported": "S", "not_supported": "NS", "irrelevant": "IR", "precision": "prec."}
-
-
 def _print(made: Table, answers: dict[str, Summary]) -> None:
+    """Counts, shares with their intervals, and what it took: three tables, since one is wider than a terminal."""
     out = show.out()
-    heads = [HEADS.get(name, name.replace("recall@", "R@").replace("f1@", "F1@")) for name in made.metrics]
-    columns = ("system", "n", *heads, "unjudged", "beside")
-    shown = show.table(*columns, right=columns[1:-1])
-    for row in made.rows:
-        cells = [_cell(name, row.scores[name].value) for name in made.metrics]
-        beside = _beside(row.scores[made.first], answers.get(row.system))
-        shown.add_row(show.printable(row.system), str(row.scores[made.first].scored), *cells, str(row.unjudged), beside)
-    out.print(shown)
-    for choice in made.k:
-        out.print(choice.words, markup=False)
-    first = made.rows[0].scores
-    out.print(f"{made.first}: {first[made.first].rule}", markup=False, style="dim")
-    out.print(f"precision: {first['precision'].rule}", markup=False, style="dim")
-    shares = [(name, head) for name, head in zip(made.metrics, heads, strict=True) if name not in COUNTS]
-    spans = show.table("system", *(head for _, head in shares))
-    for row in made.rows:
-        spans.add_row(show.printable(row.system), *(_span(row.scores[name]) for name, _ in shares))
-    out.print("intervals", markup=False)
-    out.print(spans)
+    columns = ("system", "n", "supported", "not supported", "irrelevant", "beside")
+    counts = show.table(*columns, right=columns[1:-1])
+    shares = [name for name in made.metrics if name not in COUNTS]
+    shown = show.table("system", *(name.replace("recall@", "R@").replace("f1@", "F1@") for name in shares))
     heads = ("calls", "searches", "tokens", "US$", "seconds", "answer's tokens", "answer's US$")
     spent = show.table("system", *heads, right=heads)
     for row in made.rows:
-        use = row.per_response
-        spent.add_row(
-            show.printable(row.system),
-            f"{use['calls']:.1f}",
-            f"{use['searches']:.1f}",
-            f"{use['tokens']:,.0f}",
-            f"{use['cost']:.4f}",
-            f"{use['seconds']:.1f}",
-            f"{use['answer_tokens']:,.0f}",
-            f"{use['answer_cost']:.4f}",
-        )
+        system, first = show.printable(row.system), row.scores[made.first]
+        means = (show.number(row.scores[name].value, 1) for name in COUNTS)
+        counts.add_row(system, str(first.scored), *means, _beside(row, first, answers.get(row.system)))
+        shown.add_row(system, *(_share(row.scores[name]) for name in shares))
+        spent.add_row(system, *_spent(row))
+    out.print("facts of a response", markup=False)
+    out.print(counts)
+    out.print(f"in points, {made.rows[0].scores[made.first].level:.0%} intervals over prompts", markup=False)
+    out.print(shown)
+    for choice in made.k:
+        out.print(choice.words, markup=False)
+    for name in (made.first, "precision"):
+        out.print(f"{name}: {made.rows[0].scores[name].rule}", markup=False, style="dim")
     out.print("to judge one response, and what the answer took", markup=False)
     out.print(spent)
 
 
-def _beside(score: Score, answers: Summary | None) -> str:
+def _spent(row: Row) -> tuple[str, ...]:
+    use = row.per_response
+    return (
+        f"{use['calls']:.1f}",
+        f"{use['searches']:.1f}",
+        f"{use['tokens']:,.0f}",
+        f"{use['cost']:.4f}",
+        f"{use['seconds']:.1f}",
+        f"{use['answer_tokens']:,.0f}",
+        f"{use['answer_cost']:.4f}",
+    )
+
+
+def _beside(row: Row, score: Score, answers: Summary | None) -> str:
     """What is not in the means, or counts 0 in them."""
-    parts = {"failed": answers.failed if answers else 0, "abstained": score.abstained, "no claims": score.no_claims}
-    return show.reasons({name: n for name, n in {**parts, **score.unscored}.items() if n}) or "–"
+    parts = {
+        "failed prompts": answers.failed if answers else 0,
+        "abstained": score.abstained,
+        "no claims": score.no_claims,
+        "facts without a verdict": row.unjudged,
+        **score.unscored,
+    }
+    return show.reasons({name: n for name, n in parts.items() if n}) or "–"
 
 
-def _cell(name: str, value: float | None) -> str:
-    """Counts as they are, shares in points."""
-    if value is None:
+def _share(score: Score) -> str:
+    if score.value is None:
         return "–"
-    return f"{value:.1f}" if name in COUNTS else f"{100 * value:.1f}"
-
-
-def _span(score: Score) -> str:
-    return "–" if score.low is None or score.high is None else f"{100 * score.low:.1f} to {100 * score.high:.1f}"
+    span = "" if score.low is None or score.high is None else f" [{100 * score.low:.1f}, {100 * score.high:.1f}]"
+    return f"{100 * score.value:.1f}{span}"
