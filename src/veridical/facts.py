@@ -39,9 +39,9 @@ def assemble(
     """Facts in text order out of (sentence index, its wordings).
 
     - Blank wordings are left out; a sentence left with none is skipped with `NO_CLAIM`.
-    - With `merge`, wordings that differ in case, blanks, quotes, articles or final punctuation only are one fact in the
-      whole generation; `repeats` counts the further ones. So is "He was born." beside "He was born in 1977." (but a
-      "founding member" is not beside "a founding member of X": it is a claim of its own).
+    - With `merge`, wordings that differ in case, blanks, quotes, articles, final punctuation or the citation marks at
+      the end only are one fact in the whole generation; `repeats` counts the further ones. So is "He was born." beside
+      "He was born in 1977." (but a "founding member" is not beside "a founding member of X": it is a claim of its own).
     - `span` is where the fact stands in its sentence, else the shortest stretch with all of its words that stand there
       (the topic's apart), None if that is less than half of them.
     - `flags` names each proper name and number that stands neither in the text up to the end of the sentence, nor in
