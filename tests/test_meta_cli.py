@@ -39,10 +39,10 @@ def test_offline_and_compared(mine, tmp_path, capsys):
     assert [row["set"] for row in found["sets"][1:]] == ["mine/even", "mine/odd"]
     with Served(answering) as server:
         judge = ["--judge", f"{server.url}#m", "--read", "text", "--out", str(tmp_path / "b")]
-        assert cli.run(["meta", str(mine), *judge, "--against", str(tmp_path / "a"), "--json"]) == 0
+        assert cli.run(["meta", str(mine), *judge, "--against", str(tmp_path / "a"), "--json"]) == 1  # one unscored
         found = json.loads(capsys.readouterr().out)
         calls = len(server.requests)
-        assert cli.run(["meta", str(mine), *judge]) == 0
+        assert cli.run(["meta", str(mine), *judge]) == 1
         assert len(server.requests) == calls
     judged = found["sets"][0]
     assert judged["unjudged"] == {"verify:ParseError": 1}
@@ -51,8 +51,10 @@ def test_offline_and_compared(mine, tmp_path, capsys):
     [pair] = found["paired"]
     assert pair["n"] == 23
     assert pair["first"] == 1.0
-    shown = capsys.readouterr().out
+    shown, told = capsys.readouterr()
+    assert "1 claims stayed without a verdict" in told
     assert "always not supported" in shown
+    assert "AUC and calibration are undefined" in shown
     assert "without a verdict: verify:ParseError 1" in shown
 
 
@@ -72,6 +74,76 @@ def test_a_calibration_is_fitted_and_used_by_a_cascade(mine, tmp_path, capsys):
     made = Calibration.load(out)
     assert made.n == 24
     assert made(0.9) >= made(0.1)
+    thresholds = json.loads((tmp_path / "calibration.thresholds.json").read_text())
+    assert thresholds.keys() == {"mine", "mine/even", "mine/odd"}
+    assert {"threshold", "balanced_accuracy", "balanced_accuracy_tuned", "n"} == thresholds["mine"].keys()
+
+
+def test_another_evaluator_s_verdicts(mine, tmp_path, capsys):
+    pairs, theirs = tmp_path / "pairs.jsonl", tmp_path / "theirs.jsonl"
+    assert cli.run(["meta", str(mine), "--pairs", str(pairs)]) == 0
+    rows = [json.loads(line) for line in pairs.read_text(encoding="utf-8").splitlines()]
+    assert rows[0].keys() == {"id", "claim", "evidence", "label", "cluster", "domain"}
+    theirs.write_text("".join(json.dumps({"id": r["id"], "label": r["label"]}) + "\n" for r in rows), encoding="utf-8")
+    assert cli.run(["meta", str(mine), "--out", str(tmp_path / "a")]) == 0
+    capsys.readouterr()
+    arguments = ["meta", str(mine), "--predictions", str(theirs), "--against", str(tmp_path / "a"), "--json"]
+    assert cli.run(arguments) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["sets"][0]["balanced_accuracy"] == 1.0
+    assert found["sets"][0]["pairs_per_s"] is None
+    assert found["paired"][0]["only_second"] == 0
+    assert cli.run(["meta", str(pairs), "--out", str(tmp_path / "c")]) == 0  # what was written is a set itself
+
+
+def test_n1_blank_evidence_supports_nothing(tmp_path, capsys):
+    path = tmp_path / "blank.jsonl"
+    rows = [{"claim": f"The mill opened in 18{n}.", "evidence": ["", "  "], "label": n > 91} for n in range(90, 94)]
+    path.write_text("".join(json.dumps(row | {"cluster": row["claim"]}) + "\n" for row in rows), encoding="utf-8")
+    assert cli.run(["meta", str(path), "--json"]) == 0
+    [found] = json.loads(capsys.readouterr().out)["sets"]
+    assert (found["recall_supported"], found["recall_not_supported"]) == (0.0, 1.0)
+
+
+def test_sets_of_what_is_worth_a_check_are_judged_by_the_decomposer(tmp_path, capsys):
+    rows = [
+        {"sentence": "The mill opened in 1890.", "checkworthy": "yes"},
+        {"sentence": "Ana Brandt sold it to the town.", "checkworthy": "yes"},
+        {"sentence": "Please let me know if you need more.", "checkworthy": "not_a_claim"},
+        {"sentence": "Mills are the loveliest buildings of all.", "checkworthy": "opinion"},
+    ]
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    (tmp_path / "subtask1_sentence_checkworthiness.jsonl").write_text(text, encoding="utf-8")
+    assert cli.run(["meta", f"factcheck-sentences:{tmp_path}", "--json"]) == 0
+    [found] = json.loads(capsys.readouterr().out)["sets"]
+    assert found["judge"].startswith("facts by clauses-")
+    assert (found["recall_supported"], found["recall_not_supported"]) == (1.0, 0.5)
+    assert found["error_types"] == {"not_a_claim": [1, 1.0], "opinion": [1, 0.0]}
+    with Served(lambda request: chat("(none)" if "Mills are" in asked(request) else "- A fact.")) as server:
+        judge = ["--judge", f"{server.url}#m", "--read", "text"]
+        assert cli.run(["meta", f"factcheck-sentences:{tmp_path}", *judge, "--json"]) == 0
+        assert len(server.requests) >= 3
+    [found] = json.loads(capsys.readouterr().out)["sets"]
+    assert (found["recall_supported"], found["recall_not_supported"]) == (1.0, 1.0)
+    assert cli.run(["meta", f"factcheck-sentences:{tmp_path}"]) == 0
+    assert "3 stance of a passage to a claim: factcheck-bench" in capsys.readouterr().out
+
+
+def asked(request):
+    return request.json["messages"][-1]["content"]
+
+
+def test_r3_speed_counts_only_what_was_judged(mine, tmp_path, capsys):
+    out = tmp_path / "a"
+    assert cli.run(["meta", str(mine), "--out", str(out)]) == 0
+    seconds, claims = json.loads((out / "mine" / "speed.json").read_text())
+    assert (seconds > 0, claims) == (True, 24)
+    lines = (out / "mine" / "reports.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    (out / "mine" / "reports.jsonl").write_text("".join(lines[:20]), encoding="utf-8")
+    assert cli.run(["meta", str(mine), "--out", str(out)]) == 0
+    assert json.loads((out / "mine" / "speed.json").read_text())[1] == 28
+    assert cli.run(["meta", str(mine), "--out", str(out)]) == 0
+    assert json.loads((out / "mine" / "speed.json").read_text())[1] == 28
 
 
 @pytest.mark.parametrize(
@@ -80,7 +152,10 @@ def test_a_calibration_is_fitted_and_used_by_a_cascade(mine, tmp_path, capsys):
         (["mine.jsonl", "mine.jsonl"], "same name"),
         (["none.jsonl"], "no such file"),
         (["mine.jsonl", "--calibration-kind", "cubic"], "isotonic, platt"),
-        (["bare.jsonl"], "has no evidence inside"),
+        (["mine.jsonl", "bare.jsonl"], "has no evidence inside"),
+        (["mine.jsonl", "bare.jsonl", "--pairs", "x"], "one set at a time"),
+        (["mine.jsonl", "--predictions", "x", "--method", "embedded"], "would do nothing"),
+        (["mine.jsonl", "--against", "nowhere"], "not a run folder"),
     ],
 )
 def test_what_does_not_fit_is_said(arguments, words, mine, tmp_path, capsys, monkeypatch):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import hashlib
 import json
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,14 +20,16 @@ import typer
 from ..calibration import fit_isotonic, fit_platt
 from ..errors import UsageError
 from ..folder import RunFolder, RunInfo
-from ..meta import SETS, LabelledSet, Measures, Paired, Trivial, labelled_set, measures, paired, trivial
+from ..meta import SETS, LabelledSet, Measures, Paired, labelled_set, measures, paired, predicted, trivial, worth
 from ..meta.measures import rows
+from ..meta.predictions import written
 from ..methods import warning
 from ..models.cache import CallStore
 from ..models.metered import Budget
-from ..run import run
+from ..run import Reported, run
 from ..types import Generation, Report
 from . import show
+from .meta_tables import printed
 from .opening import opened
 from .options import AsJson, Cache, Config, MaxCost
 from .progress import listener
@@ -35,6 +39,8 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 WITHOUT = ("facts", "decomposer", "demonstrations", "shape", "abstain", "sentences", "evidence")
 IN_FLIGHT = 64
+SPEED = "speed.json"
+"""In a run's folder: seconds, and the claims judged in them, over all its parts."""
 
 
 @app.command(
@@ -51,11 +57,21 @@ def meta(
     against: Annotated[
         Path | None, typer.Option(help="--out of another judge on the same sets: the two are compared, paired.")
     ] = None,
+    predictions: Annotated[
+        Path | None, typer.Option(help="Verdicts of any other evaluator on the set, by id, in place of a judge.")
+    ] = None,
+    pairs: Annotated[
+        Path | None, typer.Option(help="Write the claims with id, evidence and label to this file, and stop.")
+    ] = None,
     sample_size: Annotated[int | None, typer.Option("--sample", min=1, help="Only N claims of each set.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the sample and the intervals.")] = 0,
     by_domain: Annotated[bool, typer.Option("--by-domain", help="A row for each domain of a set too.")] = False,
     calibrate: Annotated[
-        Path | None, typer.Option("--fit-calibration", help="Write a calibration fitted on all the sets together.")
+        Path | None,
+        typer.Option(
+            "--fit-calibration",
+            help="Write a calibration fitted on all the sets together, and thresholds by set and domain beside it.",
+        ),
     ] = None,
     kind: Annotated[str, typer.Option("--calibration-kind", help="isotonic, or platt for few labels.")] = "isotonic",
     max_cost: MaxCost = None,
@@ -65,85 +81,58 @@ def meta(
     config: Config = None,
 ) -> None:
     chosen = [labelled_set(spec) for spec in sets]
+    _together(setup, chosen, kind, predictions, pairs)
+    claims = [_some(list(one), sample_size, seed) for one in chosen]
+    if pairs:
+        show.err().print(f"{written(claims[0], pairs):,} claims: {pairs}", markup=False)
+        return
+    spent = 0.0
+    if predictions:
+        found = {chosen[0].name: (predicted(claims[0], predictions), None)}
+    else:
+        for one, own in zip(chosen, claims, strict=True):
+            _evidenced(one, own, setup)
+        with _folder(out) as place:
+            spent = asyncio.run(_run(chosen, claims, setup, place, cache, max_cost, fresh=fresh))
+            found = {one.name: _reports(RunFolder(place / one.name)) for one in chosen}
+    domains = by_domain or calibrate is not None
+    figures = {name: _measured(name, *own, seed, by_domain=domains) for name, own in found.items()}
+    compared = [_compared(name, own[0], against, seed) for name, own in found.items()] if against else []
+    if calibrate:
+        _calibrate([report for reports, _ in found.values() for report in reports], figures, calibrate, kind)
+    shown = [row for name, own in figures.items() for row in own if by_domain or row.set == name]
+    beside = {name: trivial(reports) for name, (reports, _) in found.items()}
+    if as_json:
+        whole: dict[str, Any] = {"sets": shown, "trivial": list(beside.values()), "paired": compared, "spent": spent}
+        typer.echo(msgspec.json.encode(whole).decode())
+    else:
+        printed(shown, beside, compared, chosen)
+    if left := sum(sum(own[0].unjudged.values()) for own in figures.values()):
+        typer.echo(f"veridical: {left:,} claims stayed without a verdict", err=True)
+        raise typer.Exit(1)
+
+
+def _together(
+    setup: Setup, chosen: Sequence[LabelledSet], kind: str, predictions: Path | None, pairs: Path | None
+) -> None:
+    """Refuse what does not fit together."""
     if len({one.name for one in chosen}) < len(chosen):
         raise UsageError("two sets have the same name; give one of them another file name")
     if kind not in ("isotonic", "platt"):
         raise UsageError(f"--calibration-kind {kind}: must be one of isotonic, platt")
-    with tempfile.TemporaryDirectory() as scratch:
-        place = out or Path(scratch)
-        spent = asyncio.run(_run(chosen, setup, place, cache, max_cost, sample_size, seed, fresh=fresh))
-        found = [_measured(one.name, RunFolder(place / one.name), seed, by_domain=by_domain) for one in chosen]
-        compared = [_compared(one.name, place, against, seed) for one in chosen] if against else []
-        if calibrate:
-            _calibrate([RunFolder(place / one.name) for one in chosen], calibrate, kind)
-    if as_json:
-        typer.echo(_json([row for rows in found for row in rows[0]], [rows[1] for rows in found], compared, spent))
+    if (predictions or pairs) and len(chosen) > 1:
+        raise UsageError(f"{'--predictions' if predictions else '--pairs'} is for one set at a time")
+    if predictions and (setup.judge or setup.method):
+        raise UsageError("--predictions are another judge's verdicts: --judge and --method would do nothing")
+
+
+@contextmanager
+def _folder(out: Path | None) -> Iterator[Path]:
+    if out:
+        yield out
         return
-    _print([row for rows in found for row in rows[0]], {rows[0][0].set: rows[1] for rows in found}, compared)
-    for one in chosen:
-        if one.about:
-            show.out().print(f"{one.name}: {one.about}; licence: {one.licence}", markup=False, style="dim")
-
-
-async def _run(
-    sets: Sequence[LabelledSet],
-    setup: Setup,
-    place: Path,
-    cache: Path | None,
-    max_cost: float | None,
-    size: int | None,
-    seed: int,
-    *,
-    fresh: bool,
-) -> float:
-    """Judge what is not judged yet of each set; returns what was spent."""
-    spent = 0.0
-    for one in sets:
-        folder = RunFolder(place / one.name)
-        budget = Budget(max_cost=None if max_cost is None else max(0.0, max_cost - spent))
-        with folder.held():
-            store = CallStore(cache or folder.calls_path)
-            try:
-                await _one(one, setup, folder, budget, store, size, seed, fresh=fresh)
-            finally:
-                store.close()
-        spent += budget.spent
-    return spent
-
-
-async def _one(
-    one: LabelledSet,
-    setup: Setup,
-    folder: RunFolder,
-    budget: Budget,
-    store: CallStore,
-    size: int | None,
-    seed: int,
-    *,
-    fresh: bool,
-) -> None:
-    claims = _some(list(one), size, seed)
-    if not setup.knowledge and setup.needs_knowledge and not any(claim.reference for claim in claims):
-        raise UsageError(f"{one.name} has no evidence inside: give --knowledge, or a method that needs none")
-    digest = hashlib.sha256(msgspec.json.encode(claims)).hexdigest()
-    async with opened(setup, store=store, budget=budget) as method:
-        info = RunInfo(
-            signature=str(method.signature),
-            fields=method.signature.fields,
-            input=one.path.name,
-            input_sha256=digest,
-            generations=len(claims),
-        )
-        done = folder.start(method.signature, info, fresh=fresh)
-        clock = folder.path / "seconds.json"
-        before = json.loads(clock.read_text()) if clock.exists() and done else 0.0
-        started = time.perf_counter()
-        with listener(show.err(), budget) as on_event:
-            await run(claims, method, folder, done=done, total=len(claims), in_flight=IN_FLIGHT, on_event=on_event)
-        if len(done) < len(claims):
-            clock.write_text(json.dumps(before + time.perf_counter() - started))
-        if words := warning(method):
-            show.err().print(f"caution: {words}", markup=False)
+    with tempfile.TemporaryDirectory() as scratch:
+        yield Path(scratch)
 
 
 def _some(claims: list[Generation], size: int | None, seed: int) -> list[Generation]:
@@ -156,96 +145,122 @@ def _some(claims: list[Generation], size: int | None, seed: int) -> list[Generat
     return [claim for claim in claims if claim.id in kept]
 
 
-def _measured(name: str, folder: RunFolder, seed: int, *, by_domain: bool) -> tuple[list[Measures], list[Trivial]]:
-    reports = list(folder.reports())
-    clock = folder.path / "seconds.json"
-    seconds = json.loads(clock.read_text()) if clock.exists() else None
-    found = [measures(name, reports, seconds=seconds, seed=seed)]
+def _evidenced(one: LabelledSet, claims: Sequence[Generation], setup: Setup) -> None:
+    """Said before anything is paid for."""
+    without = not any(claim.reference is not None for claim in claims)
+    if without and setup.needs_knowledge and not setup.knowledge and not one.worth:
+        raise UsageError(f"{one.name} has no evidence inside: give --knowledge, or a method that needs none")
+
+
+async def _run(
+    sets: Sequence[LabelledSet],
+    claims: Sequence[list[Generation]],
+    setup: Setup,
+    place: Path,
+    cache: Path | None,
+    max_cost: float | None,
+    *,
+    fresh: bool,
+) -> float:
+    """Judge what is not judged yet of each set; returns what was spent."""
+    spent = 0.0
+    for one, own in zip(sets, claims, strict=True):
+        folder = RunFolder(place / one.name)
+        budget = Budget(max_cost=None if max_cost is None else max(0.0, max_cost - spent))
+        with folder.held():
+            store = CallStore(cache or folder.calls_path)
+            try:
+                await _one(one, own, setup, folder, budget, store, fresh=fresh)
+            finally:
+                store.close()
+        spent += budget.spent
+    return spent
+
+
+async def _one(
+    one: LabelledSet,
+    claims: list[Generation],
+    setup: Setup,
+    folder: RunFolder,
+    budget: Budget,
+    store: CallStore,
+    *,
+    fresh: bool,
+) -> None:
+    digest = hashlib.sha256(msgspec.json.encode(claims)).hexdigest()
+    chosen = dataclasses.replace(setup, facts="extracted") if one.worth else setup
+    async with opened(chosen, store=store, budget=budget) as made:
+        method = worth(made) if one.worth else made
+        info = RunInfo(
+            signature=str(method.signature),
+            fields=method.signature.fields,
+            input=one.path.name,
+            input_sha256=digest,
+            generations=len(claims),
+        )
+        done = folder.start(method.signature, info, fresh=fresh)
+        with listener(show.err(), budget) as on_event, _timed(folder, anew=not done) as count:
+
+            def told(event: Any) -> None:
+                count(event)
+                on_event(event)
+
+            await run(claims, method, folder, done=done, total=len(claims), in_flight=IN_FLIGHT, on_event=told)
+        if words := warning(made):
+            show.err().print(f"caution: {words}", markup=False)
+
+
+@contextmanager
+def _timed(folder: RunFolder, *, anew: bool) -> Iterator[Any]:
+    """Add the seconds of this part of the run, and the claims judged in it, to those of the parts before."""
+    clock = folder.path / SPEED
+    seconds, claims = (0.0, 0) if anew or not clock.exists() else json.loads(clock.read_bytes())
+    started, judged = time.perf_counter(), 0
+
+    def count(event: Any) -> None:
+        nonlocal judged
+        judged += isinstance(event, Reported)
+
+    try:
+        yield count
+    finally:
+        if judged:
+            clock.write_text(json.dumps([seconds + time.perf_counter() - started, claims + judged]))
+
+
+def _reports(folder: RunFolder) -> tuple[list[Report], float | None]:
+    """Of a run, and the claims that were judged in a second."""
+    clock = folder.path / SPEED
+    seconds, claims = json.loads(clock.read_bytes()) if clock.exists() else (0.0, 0)
+    return list(folder.reports()), claims / seconds if seconds else None
+
+
+def _measured(
+    name: str, reports: Sequence[Report], speed: float | None, seed: int, *, by_domain: bool
+) -> list[Measures]:
+    """Of the whole set, and of each of its domains."""
     domains: dict[str, list[Report]] = {}
     for report in reports if by_domain else ():
         if domain := report.generation.metadata.get("domain"):
             domains.setdefault(str(domain), []).append(report)
-    found += [measures(f"{name}/{domain}", own, seed=seed) for domain, own in sorted(domains.items())]
-    return found, trivial(reports)
+    whole = measures(name, reports, speed=speed, seed=seed)
+    return [whole, *(measures(f"{name}/{domain}", own, seed=seed) for domain, own in sorted(domains.items()))]
 
 
-def _compared(name: str, place: Path, against: Path, seed: int) -> Paired:
-    first, second = (list(RunFolder(where / name).reports()) for where in (place, against))
-    return paired(name, first, second, seed=seed)
+def _compared(name: str, reports: Sequence[Report], against: Path, seed: int) -> Paired:
+    return paired(name, reports, list(RunFolder(against / name).reports()), seed=seed)
 
 
-def _calibrate(folders: Iterable[RunFolder], out: Path, kind: str) -> None:
-    known = [row for folder in folders for row in rows(folder.reports()) if row.probability is not None]
+def _calibrate(reports: Iterable[Report], figures: dict[str, list[Measures]], out: Path, kind: str) -> None:
+    """Write the calibration, and beside it the threshold of each set and domain."""
+    known = [row for row in rows(reports) if row.probability is not None]
     if not known:
         raise UsageError("the judge gives no probabilities to calibrate: --read logprobs")
     fit = fit_isotonic if kind == "isotonic" else fit_platt
     made = fit(np.array([row.probability for row in known], float), np.array([row.gold for row in known], float))
     made.save(out)
-    show.err().print(f"calibration of {len(known):,} claims: {out}", markup=False)
-
-
-def _json(
-    found: Sequence[Measures], beside: Sequence[Sequence[Trivial]], compared: Sequence[Paired], spent: float
-) -> str:
-    plain = [msgspec.to_builtins(row) for row in found]
-    whole: dict[str, Any] = {"sets": plain, "trivial": beside, "paired": compared, "spent": spent}
-    return msgspec.json.encode(whole).decode()
-
-
-def _print(found: Sequence[Measures], beside: dict[str, list[Trivial]], compared: Sequence[Paired]) -> None:
-    out = show.out()
-    columns = (
-        "set",
-        "n",
-        "judged",
-        "bal. acc.",
-        "interval",
-        "supp.",
-        "not",
-        "F1 not",
-        "AUC",
-        "ECE",
-        "calls",
-        "$/1000",
-        "per s",
-    )
-    made = show.table(*columns, right=columns[1:4] + columns[5:])
-    for row in found:
-        made.add_row(
-            row.set,
-            f"{row.n:,}",
-            f"{row.coverage:.0%}",
-            show.number(row.balanced_accuracy),
-            show.span(row.low, row.high),
-            *(
-                show.number(one, 2)
-                for one in (row.recall_supported, row.recall_not_supported, row.f1, row.auc, row.ece)
-            ),
-            f"{row.calls:.1f}",
-            f"{row.cost_per_1000:.2f}",
-            "" if row.pairs_per_s is None else f"{row.pairs_per_s:.1f}",
-        )
-        for one in beside.get(row.set, ()):
-            cells = (show.number(one.balanced_accuracy), "", "", "", show.number(one.f1, 2), show.number(one.auc, 2))
-            made.add_row(f"  {one.name}", "", "", *cells, "", "", "", "", style="dim")
-    out.print(made)
-    for row in found:
-        if row.unjudged:
-            shown = f"counted as wrong {show.number(row.balanced_accuracy_all)}"
-            out.print(f"{row.set}: without a verdict: {show.reasons(row.unjudged)}; {shown}", markup=False)
-        if row.pairs:
-            ordered = "" if row.pairs_ordered is None else f", in the right order {row.pairs_ordered:.3f}"
-            out.print(
-                f"{row.set}: of {row.pairs} minimal pairs both right {row.pairs_right:.3f}{ordered}", markup=False
-            )
-        if row.error_types:
-            told = ", ".join(f"{name} {share:.2f} of {n}" for name, (n, share) in row.error_types.items())
-            out.print(f"{row.set}: found by kind of error: {told}", markup=False)
-    for pair in compared:
-        span = "" if pair.low is None else f" [{pair.low:+.3f}, {pair.high:+.3f}]"
-        out.print(
-            f"{pair.set}: this judge {show.number(pair.first)}, the other {show.number(pair.second)}, difference "
-            f"{'undefined' if pair.difference is None else f'{pair.difference:+.3f}'}{span}; right alone "
-            f"{pair.only_first} and {pair.only_second} of {pair.n}, McNemar p {pair.p:.4f}",
-            markup=False,
-        )
+    names = ("n", "threshold", "balanced_accuracy", "balanced_accuracy_tuned")
+    thresholds = {row.set: {name: getattr(row, name) for name in names} for own in figures.values() for row in own}
+    beside = out.with_suffix(".thresholds.json")
+    beside.write_bytes(msgspec.json.format(msgspec.json.encode(thresholds)) + b"\n")
+    show.err().print(f"calibration of {len(known):,} claims: {out}; thresholds: {beside}", markup=False)

@@ -8,7 +8,8 @@ import numpy as np
 
 from ..errors import UsageError
 from ..types import Report, Struct
-from .measures import RESAMPLES, Row, _table, balanced, rows
+from .figures import balanced, draws, grouped, span
+from .measures import RESAMPLES, Row, rows, tabled
 
 
 class Paired(Struct, frozen=True, kw_only=True, omit_defaults=False):
@@ -35,17 +36,19 @@ class Paired(Struct, frozen=True, kw_only=True, omit_defaults=False):
 def paired(
     name: str, first: Sequence[Report], second: Sequence[Report], *, resamples: int = RESAMPLES, seed: int = 0
 ) -> Paired:
-    """Raises UsageError where the two have no claim in common."""
+    """Raises UsageError where the two have no claim in common, or not the same label for one."""
     from scipy.stats import binomtest
 
     other = {row.id: row for row in rows(second)}
     both = [(row, other[row.id]) for row in rows(first) if row.id in other]
     if not both:
         raise UsageError(f"{name}: the two judges have no claim in common")
+    if other_label := next((a.id for a, b in both if a.gold != b.gold), None):
+        raise UsageError(f"{name}: the two runs have different labels for {other_label!r}: the set was changed")
     judged = [(a, b) for a, b in both if a.said is not None and b.said is not None]
     wins = sum(a.said == a.gold and b.said != b.gold for a, b in judged)
     losses = sum(a.said != a.gold and b.said == b.gold for a, b in judged)
-    one, two = (balanced(_table([pair[side] for pair in judged])) for side in (0, 1))
+    one, two = (balanced(tabled([pair[side] for pair in judged])) for side in (0, 1))
     low, high = _interval(judged, resamples, seed)
     return Paired(
         set=name,
@@ -63,20 +66,9 @@ def paired(
 
 
 def _interval(judged: Sequence[tuple[Row, Row]], resamples: int, seed: int) -> tuple[float | None, float | None]:
-    groups: dict[str, list[tuple[Row, Row]]] = {}
-    for pair in judged:
-        groups.setdefault(pair[0].cluster, []).append(pair)
+    groups = grouped([first.cluster for first, _ in judged])
     if len(groups) < 2:
         return None, None
-    sides = [np.array([_table([pair[side] for pair in own]) for own in groups.values()]) for side in (0, 1)]
-    rng = np.random.default_rng(seed)
-    weights = rng.multinomial(len(groups), np.full(len(groups), 1 / len(groups)), size=resamples)
-    found = []
-    for a, b in zip(weights @ sides[0], weights @ sides[1], strict=True):
-        one, two = balanced(a), balanced(b)
-        if one is not None and two is not None:
-            found.append(one - two)
-    if len(found) < 2:
-        return None, None
-    low, high = np.quantile(found, (0.025, 0.975))
-    return float(low), float(high)
+    tables = np.array([[tabled([judged[place][side] for place in own]) for side in (0, 1)] for own in groups])
+    found = [(balanced(one), balanced(two)) for one, two in draws(tables, resamples, seed)]
+    return span([None if a is None or b is None else a - b for a, b in found]) or (None, None)

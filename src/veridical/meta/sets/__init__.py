@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ...errors import InputError, UsageError
 from ...types import Generation
-from . import claims, factcheck, texts
+from . import answers, claims, factcheck, texts
 from .rows import Loader
 from .table import table
 
@@ -25,14 +25,21 @@ class LabelledSet:
     load: Loader
     about: str = ""
     licence: str = ""
+    note: str = ""
+    """More to be told with its figures."""
+    worth: bool = False
+    """The labels say what makes a claim, not what is supported: it is the method's decomposer that is measured."""
 
     def __iter__(self) -> Iterator[Generation]:
-        """One generation a labelled claim. Raises InputError, naming file and line, for what cannot be read."""
-        empty = True
+        """One generation a labelled claim. Raises InputError, naming file and line, for what cannot be read, and for
+        an id that is there twice."""
+        seen: set[str] = set()
         for generation in self.load(self.path):
-            empty = False
+            if generation.id in seen:
+                raise InputError(f"two claims have the id {generation.id!r}", file=str(self.path), field="id")
+            seen.add(generation.id)
             yield generation
-        if empty:
+        if not seen:
             raise InputError("no labelled claim in it", file=str(self.path))
 
 
@@ -41,27 +48,80 @@ class _Known:
     load: Loader
     about: str
     licence: str
+    note: str = ""
+    worth: bool = False
 
 
 SETS: dict[str, _Known] = {
     "factcheck-bench": _Known(
-        factcheck.stances, "stance of web passages to claims: complete support, refutation, irrelevant", "Apache-2.0"
+        factcheck.stances,
+        "web passages: completely-support is supported, refute contradicted, irrelevant not enough; partial left out",
+        "Apache-2.0",
+        factcheck.STAGES,
     ),
-    "factcheck-claims": _Known(factcheck.factuality, "claims true or false, without evidence", "Apache-2.0"),
-    "factcheck-sentences": _Known(factcheck.sentences, "sentences that make a checkable claim, or none", "Apache-2.0"),
-    "wikibio": _Known(texts.wikibio, "sentences of GPT-3 biographies against Wikipedia's text", "see its source"),
-    "wice": _Known(claims.wice, "claims of Wikipedia against the cited page", "ODC-BY; text CC BY-SA"),
-    "fm2": _Known(claims.fool_me_twice, "adversarial claims against gold sentences", "Apache-2.0"),
-    "fever-symmetric": _Known(claims.fever_symmetric, "counterfactual claims and evidence", "CC BY-SA 3.0"),
-    "summedits": _Known(texts.summedits, "edited summaries against their documents", "Apache-2.0"),
-    "bump": _Known(texts.bump, "minimal pairs of a faithful and an unfaithful summary", "MIT; text CNN/DM"),
-    "begin": _Known(texts.begin, "dialogue responses against the knowledge they rest on", "CC BY 4.0"),
-    "felm": _Known(texts.felm, "segments of answers against the annotators' references", "CC BY-NC-SA 4.0"),
-    "factool": _Known(texts.factool, "claims of answers true or false, without evidence", "Apache-2.0"),
-    "climate-fever": _Known(claims.climate_fever, "climate claims against sentences of Wikipedia", "none stated"),
-    "healthver": _Known(claims.healthver, "claims about COVID-19 against abstracts", "none stated"),
-    "llm-aggrefact": _Known(claims.aggrefact, "eleven sets of claims and documents", "per set"),
-    "refchecker": _Known(texts.refchecker, "triplets of answers, where a row brings its reference", "CC BY 4.0"),
+    "factcheck-claims": _Known(
+        factcheck.with_evidence,
+        "claims with enough evidence: true is supported, false contradicted, unknown not enough",
+        "Apache-2.0",
+        factcheck.STAGES,
+    ),
+    "factcheck-truth": _Known(
+        factcheck.factuality, "claims true or false, no evidence inside", "Apache-2.0", factcheck.STAGES
+    ),
+    "factcheck-sentences": _Known(
+        factcheck.sentences, 'sentences: "supported" is a checkable claim', "Apache-2.0", factcheck.STAGES, worth=True
+    ),
+    "factcheck-checkworthy": _Known(
+        factcheck.checkworthy, 'claims: "supported" is a claim of fact', "Apache-2.0", factcheck.STAGES, worth=True
+    ),
+    "wikibio": _Known(
+        texts.wikibio,
+        "sentences against Wikipedia: accurate is supported, minor and major inaccurate are not",
+        "CC BY-SA 3.0 (the set's page), Apache-2.0 (the copy it was read from)",
+    ),
+    "wice": _Known(
+        claims.wice,
+        "claims of Wikipedia against the cited page: supported; partially and not supported are not",
+        "ODC-BY; text CC BY-SA and Common Crawl terms",
+    ),
+    "fm2": _Known(
+        claims.fool_me_twice, "claims against gold sentences: REFUTES is contradicted", "Apache-2.0; text CC BY-SA"
+    ),
+    "fever-symmetric": _Known(
+        claims.fever_symmetric, "claims and their counterfactuals: REFUTES is contradicted", "CC BY-SA 3.0"
+    ),
+    "summedits": _Known(texts.summedits, "summaries against documents: 1 is supported, 0 is not", "Apache-2.0"),
+    "bump": _Known(
+        texts.bump, "minimal pairs: the reference summary is supported, its edit is not", "MIT; text CNN/DM"
+    ),
+    "begin": _Known(
+        texts.begin,
+        "dialogue against knowledge: fully attributable is supported, not fully is not, generic left out",
+        "CC BY 4.0; topicalchat CDLA-Sharing",
+    ),
+    "felm": _Known(answers.felm, "segments with reference text: true is supported, false is not", "CC BY-NC-SA 4.0"),
+    "factool": _Known(answers.factool, "claims true or false, no evidence inside", "Apache-2.0"),
+    "factscore": _Known(
+        answers.factscore,
+        "facts of biographies: S is supported, NS is not, irrelevant left out; pages.jsonl or --knowledge needed",
+        "MIT",
+    ),
+    "lfqa": _Known(answers.lfqa, "sentences by three annotators: majority; partial is not supported", "none stated"),
+    "bingcheck": _Known(
+        answers.bingcheck, "claims of Bing Chat: refuted is contradicted, partial is not supported", "none stated"
+    ),
+    "climate-fever": _Known(
+        claims.climate_fever, "climate claims against single sentences, by the sentence's label", "none stated"
+    ),
+    "healthver": _Known(
+        claims.healthver, "claims against abstracts: Refutes is contradicted, Neutral not enough", "none stated"
+    ),
+    "llm-aggrefact": _Known(claims.aggrefact, "claims against documents: 1 is supported, 0 is not", "per set"),
+    "refchecker": _Known(
+        answers.refchecker,
+        "triplets: Entailment, Neutral (not enough), Contradiction; a reference is to be added to each row",
+        "CC BY 4.0",
+    ),
 }
 """Name -> how it is read."""
 
@@ -74,7 +134,7 @@ def labelled_set(spec: str) -> LabelledSet:
     name, colon, where = spec.partition(":")
     if colon and name in SETS:
         known = SETS[name]
-        return LabelledSet(name, _there(where), known.load, known.about, known.licence)
+        return LabelledSet(name, _there(where), known.load, known.about, known.licence, known.note, known.worth)
     path = Path(spec)
     if name in SETS and not path.exists():
         raise UsageError(f"{name} needs its path, as in {name}:FILE")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from .rows import (
 from .table import table
 
 _FEVER = {"supports": SUPPORTED, "refutes": CONTRADICTED, "not enough info": NOT_ENOUGH, "not_enough_info": NOT_ENOUGH}
+_COUNTERFACTUAL = re.compile(r"(?<=.)000000[234]$")
 
 
 def fool_me_twice(path: Path) -> Iterator[Generation]:
@@ -33,7 +35,7 @@ def fool_me_twice(path: Path) -> Iterator[Generation]:
         yield pair(
             str(row.get("id") or line),
             text(row, "text", path, line),
-            choice(row.get("label"), _FEVER, path, line, "label") or NOT_SUPPORTED,
+            choice(row.get("label"), _FEVER, path, line, "label"),
             texts(row, "gold_evidence", path, line, "text"),
             cluster=page,
             topic=page,
@@ -42,29 +44,32 @@ def fool_me_twice(path: Path) -> Iterator[Generation]:
 
 
 def fever_symmetric(path: Path) -> Iterator[Generation]:
-    """FEVER Symmetric (Schuster et al. 2019): claims with evidence and their counterfactuals. Clustered by FEVER id, of
-    which the last digits count the four forms of one pair."""
+    """FEVER Symmetric (Schuster et al. 2019): claims with evidence and their counterfactuals, four of a kind, which are
+    a cluster: the later three have the id of the first with 0000002, 0000003 or 0000004 behind it."""
     for line, row in json_lines(path):
         yield pair(
             f"{row.get('id')}-{line}",
             text(row, "claim", path, line),
-            choice(row.get("label"), _FEVER, path, line, "label") or NOT_SUPPORTED,
+            choice(row.get("label"), _FEVER, path, line, "label"),
             [text(row, "evidence", path, line)],
-            cluster=str(row.get("id"))[-6:],
+            cluster=_COUNTERFACTUAL.sub("", str(row.get("id"))),
         )
 
 
 def wice(path: Path) -> Iterator[Generation]:
-    """WiCE (Kamoi et al. 2023): claims against the cited page, or oracle chunks of it. Partial support is none."""
+    """WiCE (Kamoi et al. 2023): claims against the cited page, or oracle chunks of it. Partial support is none.
+    Clustered by the article that makes the claim."""
     menu = {"supported": SUPPORTED, "partially_supported": NOT_SUPPORTED, "not_supported": NOT_SUPPORTED}
     for line, row in json_lines(path):
         claim = text(row, "claim", path, line)
+        about = row.get("meta")
+        article = about.get("claim_title") if isinstance(about, dict) else None
         yield pair(
             f"{line:05d}",
             claim,
-            choice(row.get("label"), menu, path, line, "label") or NOT_SUPPORTED,
+            choice(row.get("label"), menu, path, line, "label"),
             ["\n".join(texts(row, "evidence", path, line))],
-            cluster=claim,
+            cluster=article if isinstance(article, str) and article else claim,
         )
 
 
@@ -77,7 +82,7 @@ def climate_fever(path: Path) -> Iterator[Generation]:
             yield pair(
                 f"{row.get('claim_id', line)}/{number}",
                 claim,
-                label or NOT_SUPPORTED,
+                label,
                 [text(one, "evidence", path, line)],
                 cluster=claim,
                 topic=one.get("article") if isinstance(one.get("article"), str) else None,
@@ -92,7 +97,7 @@ def healthver(path: Path) -> Iterator[Generation]:
         yield pair(
             f"{line:06d}",
             text(row, "claim", path, line),
-            choice(row.get("label"), menu, path, line, "label") or NOT_SUPPORTED,
+            choice(row.get("label"), menu, path, line, "label"),
             [evidence],
             cluster=evidence,
         )

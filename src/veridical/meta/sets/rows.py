@@ -6,7 +6,7 @@ import csv
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ...errors import InputError
 from ...text.normal import is_blank
@@ -14,6 +14,7 @@ from ...types import Generation, GivenFact
 
 Loader = Callable[[Path], Iterator[Generation]]
 Row = Mapping[str, Any]
+Meaning = TypeVar("Meaning")
 SUPPORTED, CONTRADICTED, NOT_ENOUGH, NOT_SUPPORTED = "supported", "contradicted", "not_enough_evidence", "not_supported"
 GAP = "\n\n"
 """Between the pieces of evidence in a reference."""
@@ -113,13 +114,20 @@ def objects(value: Any, field: str, path: Path, line: int) -> list[Row]:
     return value
 
 
-def choice(value: Any, menu: Mapping[Any, str | None], path: Path, line: int, field: str) -> str | None:
-    """What a label of the set means for a judge; None: the row is left out. Raises InputError for another label."""
+def choice(value: Any, menu: Mapping[Any, Meaning], path: Path, line: int, field: str) -> Meaning:
+    """What a label of the set means for a judge (where the menu says None: the row is left out). Raises InputError for
+    a label that is not on the menu: none is guessed."""
     key = value.strip().casefold() if isinstance(value, str) else value
     if isinstance(key, list | dict) or key not in menu:
         known = ", ".join(map(repr, menu))
         raise InputError(f"{value!r} is none of {known}", file=str(path), line=line, field=field)
     return menu[key]
+
+
+def listed(value: Any) -> list[str]:
+    """The texts of a list, or of a text alone; anything else is left out."""
+    found = value if isinstance(value, list) else [value]
+    return [one for one in found if isinstance(one, str)]
 
 
 def _object(row: Any, path: Path, line: int) -> Row:

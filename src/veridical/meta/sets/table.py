@@ -11,22 +11,21 @@ from ...inputs.files import records
 from ...types import Generation
 from .rows import CONTRADICTED, NOT_ENOUGH, NOT_SUPPORTED, SUPPORTED, Row, choice, pair
 
-LABELS: dict[Any, str | None] = {
-    **dict.fromkeys(("supported", "supports", "support", "entailment", "entailed", "true", "1", True, 1), SUPPORTED),
-    **dict.fromkeys(("contradicted", "refuted", "refutes", "contradiction"), CONTRADICTED),
-    **dict.fromkeys(
-        ("not_enough_evidence", "not enough evidence", "not enough info", "not_enough_info", "nei", "neutral"),
-        NOT_ENOUGH,
-    ),
-    **dict.fromkeys(("not_supported", "not supported", "unsupported", "false", "0", False, 0), NOT_SUPPORTED),
+_WORDS = {
+    SUPPORTED: ("supported", "supports", "support", "entailment", "entailed", "true", "1", "1.0", True),
+    CONTRADICTED: ("contradicted", "refuted", "refutes", "contradiction"),
+    NOT_ENOUGH: ("not_enough_evidence", "not enough evidence", "not enough info", "not_enough_info", "nei", "neutral"),
+    NOT_SUPPORTED: ("not_supported", "not supported", "unsupported", "false", "0", "0.0", False),
 }
-"""Labels as people write them."""
+LABELS: dict[Any, str] = {word: label for label, words in _WORDS.items() for word in words}
+"""Labels as people write them, in lower case; True and False are also 1 and 0."""
+_KNOWN = ("id", "cluster", "topic", "domain", "dataset", "error_type", "pair")
 _CLAIM, _EVIDENCE = ("claim", "hypothesis", "fact", "statement"), ("evidence", "premise", "document", "doc", "context")
 
 
 def table(path: Path) -> Iterator[Generation]:
     """Columns `claim`, `evidence` (a text, a list of texts, or none) and `label`; if known `id`, `cluster` (what is
-    resampled together, such as the document), `domain`, `error_type`, `topic`."""
+    resampled together, such as the document), `domain`, `error_type`, `topic`, `pair` (what a minimal pair shares)."""
     for record in records(str(path), ("claim", "label")):
         if record.error:
             raise record.error
@@ -40,17 +39,25 @@ def table(path: Path) -> Iterator[Generation]:
             raise InputError("there is none", file=str(path), line=line, field="label")
         label = choice(row["label"], LABELS, path, line, "label")
         evidence = _evidence(row, path, line)
-        cluster = str(row.get("cluster") or (evidence[0][:200] if evidence else claim))
+        known = {
+            name: _word(row, name) for name in ("id", "cluster", "topic", "domain", "dataset", "error_type", "pair")
+        }
         yield pair(
-            str(row.get("id") or f"{line:07d}"),
+            known["id"] or f"{line:07d}",
             claim,
-            label or NOT_SUPPORTED,
+            label,
             evidence,
-            cluster=cluster,
-            topic=row.get("topic") if isinstance(row.get("topic"), str) else None,
-            domain=row.get("domain") or row.get("dataset"),
-            error_type=row.get("error_type"),
+            cluster=known["cluster"] or (evidence[0][:200] if evidence else claim),
+            topic=known["topic"],
+            domain=known["domain"] or known["dataset"],
+            error_type=known["error_type"],
+            pair=known["pair"],
         )
+
+
+def _word(row: Row, field: str) -> str | None:
+    value = row.get(field)
+    return str(value) if isinstance(value, str | int) and str(value) else None
 
 
 def _evidence(row: Row, path: Path, line: int) -> list[str] | None:
