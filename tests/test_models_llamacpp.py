@@ -3,6 +3,7 @@ import json
 import math
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -45,6 +46,30 @@ def test_a_file_that_is_missing_or_no_gguf(tmp_path):
         LlamaCpp(tmp_path / "empty.gguf")
     with pytest.raises(UsageError, match="Is a directory"):
         LlamaCpp(tmp_path)
+
+
+async def test_closing_waits_for_the_call_under_way_and_not_for_those_behind_it(tmp_path):
+    pytest.importorskip("xllamacpp")
+    (tmp_path / "m.gguf").write_bytes(b"GGUF")
+    model, running, go_on, made = LlamaCpp(tmp_path / "m.gguf"), threading.Event(), threading.Event(), []
+
+    def run(body):
+        made.append(body)
+        running.set()
+        go_on.wait(10)
+        return b"{}"
+
+    model._run = run
+    calls = [asyncio.create_task(model._said({"number": number})) for number in range(20)]
+    await asyncio.to_thread(running.wait, 10)
+    closing = asyncio.create_task(model.close())
+    await asyncio.sleep(0.05)
+    go_on.set()
+    await closing
+    outcomes = await asyncio.gather(*calls, return_exceptions=True)
+    assert made == [{"number": 0}]
+    assert outcomes[0] == b"{}"
+    assert all(isinstance(outcome, asyncio.CancelledError) for outcome in outcomes[1:])
 
 
 def test_without_the_extra_it_says_how_to_install_it(tmp_path, monkeypatch):
