@@ -73,7 +73,7 @@ class LlamaCpp:
         return msgspec.structs.replace(reply, model=self.name)  # in place of the file's path
 
     async def close(self) -> None:
-        """Free the model once the call under way has ended; those behind it are dropped. A further call loads it again."""
+        """Free the model once the call under way has ended; later ones are dropped. A further call loads it again."""
         thread, self._thread = self._thread, None
         if thread is not None:
             await asyncio.to_thread(thread.shutdown, wait=True, cancel_futures=True)
