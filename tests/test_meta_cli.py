@@ -129,6 +129,25 @@ def test_sets_of_what_is_worth_a_check_are_judged_by_the_decomposer(tmp_path, ca
     assert "3 stance of a passage to a claim: factcheck-bench" in capsys.readouterr().out
 
 
+def test_sets_that_the_embedded_judge_was_trained_on_are_told(tmp_path, capsys):
+    held, rest = "Claim 2.", "Claim 0."  # by the first byte of their hash
+    rows = [{"claim": claim, "evidence": text, "stance": stance} for claim in (held, rest)
+            for text, stance in ((claim, "completely-support"), ("Snow is cold.", "irrelevant"))]  # fmt: skip
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    (tmp_path / "subtask3_claim_evidence_stance.jsonl").write_text(text, encoding="utf-8")
+    spec = f"factcheck-bench:{tmp_path}"
+    assert cli.run(["meta", spec, "--by-domain", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["sets"]
+    assert [(row["set"], row["n"], row["seen"]) for row in found] == [
+        ("factcheck-bench", 4, True), ("factcheck-bench/held out", 2, False), ("factcheck-bench/rest", 2, True),
+    ]  # fmt: skip
+    assert cli.run(["meta", spec]) == 0
+    assert "was trained on part of this set" in capsys.readouterr().out
+    with Served(lambda request: chat("True")) as server:
+        assert cli.run(["meta", spec, "--judge", f"{server.url}#m", "--read", "text", "--json"]) == 0
+    assert not json.loads(capsys.readouterr().out)["sets"][0]["seen"]
+
+
 def asked(request):
     return request.json["messages"][-1]["content"]
 

@@ -23,6 +23,7 @@ from ..folder import RunFolder, RunInfo
 from ..meta import SETS, LabelledSet, Measures, Paired, labelled_set, measures, paired, predicted, trivial, worth
 from ..meta.measures import rows
 from ..meta.predictions import written
+from ..meta.sets.factcheck import HELD_OUT
 from ..methods import warning
 from ..models.cache import CallStore
 from ..models.metered import Budget
@@ -33,7 +34,7 @@ from .meta_tables import printed
 from .opening import opened
 from .options import AsJson, Cache, Config, MaxCost
 from .progress import listener
-from .setup import Setup, judging
+from .setup import EMBEDDED, Setup, judging
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -96,7 +97,8 @@ def meta(
             spent = asyncio.run(_run(chosen, claims, setup, place, cache, max_cost, fresh=fresh))
             found = {one.name: _reports(RunFolder(place / one.name)) for one in chosen}
     domains = by_domain or calibrate is not None
-    figures = {name: _measured(name, *own, seed, by_domain=domains) for name, own in found.items()}
+    fitted = {one.name: one.seen and not predictions and EMBEDDED in setup.names for one in chosen}
+    figures = {name: _measured(name, *own, seed, seen=fitted[name], by_domain=domains) for name, own in found.items()}
     compared = [_compared(name, own[0], against, seed) for name, own in found.items()] if against else []
     if calibrate:
         _calibrate([report for reports, _ in found.values() for report in reports], figures, calibrate, kind)
@@ -236,15 +238,21 @@ def _reports(folder: RunFolder) -> tuple[list[Report], float | None]:
 
 
 def _measured(
-    name: str, reports: Sequence[Report], speed: float | None, seed: int, *, by_domain: bool
+    name: str, reports: Sequence[Report], speed: float | None, seed: int, *, seen: bool, by_domain: bool
 ) -> list[Measures]:
-    """Of the whole set, and of each of its domains."""
+    """Of the whole set, and of each of its domains. The claims that nothing of ours was trained on are one."""
     domains: dict[str, list[Report]] = {}
     for report in reports if by_domain else ():
         if domain := report.generation.metadata.get("domain"):
             domains.setdefault(str(domain), []).append(report)
-    whole = measures(name, reports, speed=speed, seed=seed)
-    return [whole, *(measures(f"{name}/{domain}", own, seed=seed) for domain, own in sorted(domains.items()))]
+    whole = measures(name, reports, speed=speed, seen=seen, seed=seed)
+    return [
+        whole,
+        *(
+            measures(f"{name}/{domain}", own, seen=seen and domain != HELD_OUT, seed=seed)
+            for domain, own in sorted(domains.items())
+        ),
+    ]
 
 
 def _compared(name: str, reports: Sequence[Report], against: Path, seed: int) -> Paired:

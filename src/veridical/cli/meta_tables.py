@@ -65,6 +65,8 @@ def _cells(row: Measures) -> tuple[str, ...]:
 
 def _remarks(row: Measures) -> list[str]:
     told = []
+    if row.seen:
+        told.append("the embedded judge was trained on part of this set: its figures flatter it")
     if row.unjudged:
         wrong = show.number(row.balanced_accuracy_all)
         told.append(f"without a verdict: {show.reasons(row.unjudged)}; balanced accuracy were they wrong {wrong}")

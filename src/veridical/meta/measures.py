@@ -94,6 +94,8 @@ class Measures(Struct, frozen=True, kw_only=True, omit_defaults=False):
     """Per claim."""
     cost_per_1000: float
     """US dollars, cached calls included."""
+    seen: bool
+    """The judge was trained on part of the set."""
     pairs_per_s: float | None
     """Claims a second, of the wall clock, on the machine and with the cache that were there."""
 
@@ -133,9 +135,16 @@ def rows(reports: Iterable[Report]) -> list[Row]:
 
 
 def measures(
-    name: str, reports: Sequence[Report], *, speed: float | None = None, resamples: int = RESAMPLES, seed: int = 0
+    name: str,
+    reports: Sequence[Report],
+    *,
+    speed: float | None = None,
+    seen: bool = False,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
 ) -> Measures:
-    """Of the reports of one set, each of one labelled claim. `speed`: claims that were judged in a second."""
+    """Of the reports of one set, each of one labelled claim. `speed`: claims that were judged in a second. `seen`: the
+    judge was trained on part of it."""
     every = rows(reports)
     judged = [row for row in every if row.said is not None]
     intervals = _intervals(judged, resamples, seed)
@@ -163,6 +172,7 @@ def measures(
         error_types=_types(judged),
         calls=sum(report.usage.calls for report in reports) / max(len(every), 1),
         cost_per_1000=1000 * sum(report.usage.cost for report in reports) / max(len(every), 1),
+        seen=seen,
         pairs_per_s=speed,
     )
 

@@ -29,6 +29,8 @@ class LabelledSet:
     """More to be told with its figures."""
     worth: bool = False
     """The labels say what makes a claim, not what is supported: it is the method's decomposer that is measured."""
+    seen: bool = False
+    """The embedded judge was trained on part of it (docs/embedded_judge.md), so its figures there flatter it."""
 
     def __iter__(self) -> Iterator[Generation]:
         """One generation a labelled claim. Raises InputError, naming file and line, for what cannot be read, and for
@@ -50,6 +52,7 @@ class _Known:
     licence: str
     note: str = ""
     worth: bool = False
+    seen: bool = False
 
 
 SETS: dict[str, _Known] = {
@@ -58,12 +61,14 @@ SETS: dict[str, _Known] = {
         "web passages: completely-support is supported, refute contradicted, irrelevant not enough; partial left out",
         "Apache-2.0",
         factcheck.STAGES,
+        seen=True,
     ),
     "factcheck-claims": _Known(
         factcheck.with_evidence,
         "claims with enough evidence: true is supported, false contradicted, unknown not enough",
         "Apache-2.0",
         factcheck.STAGES,
+        seen=True,
     ),
     "factcheck-truth": _Known(
         factcheck.factuality, "claims true or false, no evidence inside", "Apache-2.0", factcheck.STAGES
@@ -88,16 +93,19 @@ SETS: dict[str, _Known] = {
         claims.fool_me_twice, "claims against gold sentences: REFUTES is contradicted", "Apache-2.0; text CC BY-SA"
     ),
     "fever-symmetric": _Known(
-        claims.fever_symmetric, "claims and their counterfactuals: REFUTES is contradicted", "CC BY-SA 3.0"
+        claims.fever_symmetric, "claims and their counterfactuals: REFUTES is contradicted", "CC BY-SA 3.0", seen=True
     ),
-    "summedits": _Known(texts.summedits, "summaries against documents: 1 is supported, 0 is not", "Apache-2.0"),
+    "summedits": _Known(
+        texts.summedits, "summaries against documents: 1 is supported, 0 is not", "Apache-2.0", seen=True
+    ),
     "bump": _Known(
-        texts.bump, "minimal pairs: the reference summary is supported, its edit is not", "MIT; text CNN/DM"
+        texts.bump, "minimal pairs: the reference summary is supported, its edit is not", "MIT; text CNN/DM", seen=True
     ),
     "begin": _Known(
         texts.begin,
         "dialogue against knowledge: fully attributable is supported, not fully is not, generic left out",
         "CC BY 4.0; topicalchat CDLA-Sharing",
+        seen=True,
     ),
     "felm": _Known(answers.felm, "segments with reference text: true is supported, false is not", "CC BY-NC-SA 4.0"),
     "factool": _Known(answers.factool, "claims true or false, no evidence inside", "Apache-2.0"),
@@ -105,6 +113,7 @@ SETS: dict[str, _Known] = {
         answers.factscore,
         "facts of biographies: S is supported, NS is not, irrelevant left out; pages.jsonl or --knowledge needed",
         "MIT",
+        seen=True,
     ),
     "lfqa": _Known(answers.lfqa, "sentences by three annotators: majority; partial is not supported", "none stated"),
     "bingcheck": _Known(
@@ -134,7 +143,9 @@ def labelled_set(spec: str) -> LabelledSet:
     name, colon, where = spec.partition(":")
     if colon and name in SETS:
         known = SETS[name]
-        return LabelledSet(name, _there(where), known.load, known.about, known.licence, known.note, known.worth)
+        return LabelledSet(
+            name, _there(where), known.load, known.about, known.licence, known.note, known.worth, known.seen
+        )
     path = Path(spec)
     if name in SETS and not path.exists():
         raise UsageError(f"{name} needs its path, as in {name}:FILE")
