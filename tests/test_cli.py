@@ -362,17 +362,41 @@ def test_f48_stdin_stdout_and_no_terminal(kb, tmp_path):
     assert "Faxaflói" in (tmp_path / "r" / "reports.jsonl").read_text(encoding="utf-8")
 
 
+def started(server, tmp_path, ignored=()):
+    """A run in a process of its own, in which these signals are ignored from the start and no others."""
+
+    def signals():
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN if number in ignored else signal.SIG_DFL)
+
+    path = items(tmp_path / "items.jsonl", 400)  # more than are answered before the signal
+    command = [sys.executable, "-m", "veridical", "score", str(path), "--out", str(tmp_path / "r"), *judged(server)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=signals)
+    while len(server.requests) < 5:
+        time.sleep(0.02)
+    return process
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_request_to_stop_is_met_at_once_with_status_3(tmp_path, number):
-    path = items(tmp_path / "items.jsonl", 400)  # more than are answered before the signal
     with Served(lambda request: reply(request, delay=0.2)) as server:
-        command = [sys.executable, "-m", "veridical", "score", str(path), "--out", str(tmp_path / "r"), *judged(server)]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        while len(server.requests) < 5:
-            time.sleep(0.02)
+        process = started(server, tmp_path)
         process.send_signal(number)
         _, err = process.communicate(timeout=20)
     assert process.returncode == 3 and b"Traceback" not in err and b"goes on where it stopped" in err
+
+
+def test_a_background_job_of_a_script_ends_by_sigterm_and_under_nohup_outlives_the_terminal(tmp_path):
+    with Served(lambda request: reply(request, delay=0.2)) as server:
+        process = started(server, tmp_path, ignored=(signal.SIGINT, signal.SIGHUP))
+        process.send_signal(signal.SIGHUP)
+        before = len(server.requests)
+        while len(server.requests) < before + 20:  # it goes on
+            assert process.poll() is None
+            time.sleep(0.02)
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=20)
+    assert process.returncode == 3 and b"goes on where it stopped" in err
 
 
 def test_models_probe_of_a_dead_server_says_so(capsys):

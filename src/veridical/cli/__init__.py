@@ -24,10 +24,20 @@ INTERRUPTED_WORDS = "veridical: stopped; the same command goes on where it stopp
 
 def main(arguments: list[str] | None = None) -> None:
     """Run one command and exit with its status. A request to end is taken like Ctrl-C: what is paid for is kept."""
-    for name in ("SIGTERM", "SIGHUP"):
-        if number := getattr(signal, name, None):
-            signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))
+    _listen()
     sys.exit(run(arguments))
+
+
+def _listen() -> None:
+    """Take SIGTERM and SIGHUP for Ctrl-C, but for a SIGHUP that `nohup` has us ignore.
+
+    A shell starts the background jobs of a script with SIGINT ignored; they could not be ended by SIGTERM either then.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number and signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))
 
 
 def run(arguments: list[str] | None = None) -> int:
