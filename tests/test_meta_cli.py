@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from loopback import chat, usage
+from loopback import chat, error, usage
 from test_cli import Served
 from veridical import cli
 from veridical.calibration import Calibration
@@ -163,6 +163,27 @@ def test_r3_speed_counts_only_what_was_judged(mine, tmp_path, capsys):
     assert json.loads((out / "mine" / "speed.json").read_text())[1] == 28
     assert cli.run(["meta", str(mine), "--out", str(out)]) == 0
     assert json.loads((out / "mine" / "speed.json").read_text())[1] == 28
+
+
+def test_r3_r4_a_key_that_is_revoked_stops_the_run_and_it_goes_on_in_order(mine, tmp_path, capsys):
+    asked, good, out = [], [False], tmp_path / "a"
+
+    def revoked(request):
+        asked.append(request)
+        return answering(request) if good[0] or len(asked) <= 12 else error(401, "key revoked")
+
+    judge = ["--read", "text", "--concurrency", "2", "--out", str(out)]
+    with Served(revoked) as server:
+        url = f"{server.url}#m"
+        assert cli.run(["meta", str(mine), "--judge", url, *judge]) == 3
+        assert "goes on where it stopped" in capsys.readouterr().err
+        before = len((out / "mine" / "reports.jsonl").read_bytes().splitlines())
+        assert json.loads((out / "mine" / "speed.json").read_text())[1] == before < 24
+        good[0], count = True, len(asked)
+        assert cli.run(["meta", str(mine), "--judge", url, *judge]) == 1  # one reply that cannot be read
+        assert len(asked) - count <= 24 - before + 2  # the unreadable reply is asked for again
+    ids = [json.loads(line)["generation"]["id"] for line in (out / "mine" / "reports.jsonl").open(encoding="utf-8")]
+    assert ids == [f"{n:07d}" for n in range(1, 25)]
 
 
 @pytest.mark.parametrize(
