@@ -3,12 +3,14 @@
 import copy
 import json
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reports import report
 from veridical import cli
-from veridical.errors import InputError
+from veridical.errors import InputError, UsageError
 from veridical.inputs.results import Results, is_results
 from veridical.types import Label
 
@@ -75,6 +77,14 @@ FACTSCORE = {
 }  # fmt: skip
 
 
+BY_CLAIM = [
+    {"A is B.": {"search_results": "", "response": "Supported.", "verification_result": "supported"},
+     "C is D.": {"search_results": "", "response": "?", "verification_result": "i cannot tell"}},
+    {},
+]  # fmt: skip
+"""As older releases of VeriScore wrote it."""
+
+
 def write(path, value):
     rows = value if isinstance(value, list) else [value]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
@@ -115,10 +125,108 @@ def test_veriscore_files(tmp_path):
     assert second.abstained
 
 
+def test_what_veriscore_s_judge_saw_is_evidence_with_its_address(tmp_path):
+    results = [
+        f"Search result {n}\nTitle: Page {n}\nLink: {link}\nContent: Words {n}.\n\nMore.\n\n"
+        for n, link in ((1, "https://a.example/1"), (2, "javascript:alert(1)"))
+    ]
+    claim = {"claim": "A is B.", "search_results": "".join(results), "verification_result": "contradicted"}
+    row = VERISCORE[0] | {"all_claims": ["A is B.", "A is B."], "claim_verification_result": [claim]}
+    [report] = Results(write(tmp_path / "x.jsonl", row))
+    [fact] = report.facts
+    assert fact.fact.repeats == 1  # VeriScore rates a claim once, however often it is made
+    assert fact.verdict.label is Label.CONTRADICTED
+    assert [(one.title, one.url, one.text) for one in fact.evidence.passages] == [
+        ("Page 1", "https://a.example/1", "Words 1.\n\nMore."),
+        ("Page 2", None, "Words 2.\n\nMore."),
+    ]
+    [search] = fact.evidence.searches
+    assert (search.query, search.passages) == ("A is B.", tuple(one.id for one in fact.evidence.passages))
+
+
+def test_veriscore_files_of_older_releases(tmp_path):
+    first, second = Results(write(tmp_path / "x.jsonl", BY_CLAIM))
+    assert outcomes(first) == [Label.SUPPORTED, "Omitted"]
+    assert not second.facts
+    late = write(tmp_path / "y.jsonl", list(reversed(BY_CLAIM)))
+    assert is_results(late)
+    assert [(one.generation.id, len(one.facts)) for one in Results(late)] == [("000001", 0), ("000002", 2)]
+
+
+def test_a_stage_of_veriscore_without_verdicts_is_no_result(tmp_path):
+    unrated = {name: value for name, value in VERISCORE[0].items() if name != "claim_verification_result"}
+    assert not is_results(write(tmp_path / "evidence.jsonl", unrated))
+    _, second = Results(write(tmp_path / "x.jsonl", [VERISCORE[1] | {"prompt_source": "s"}, VERISCORE[0] | {"id": 7}]))
+    assert second.generation.id == "7"
+
+
 def test_factscore_files(tmp_path):
     first, second = Results(write(tmp_path / "x_factscore_output.json", FACTSCORE))
     assert outcomes(first) == [Label.SUPPORTED, Label.NOT_ENOUGH_EVIDENCE]
     assert second.abstained
+    assert [first.generation.id, second.generation.id] == ["000001", "000002"]  # as the lines of its input
+
+
+def test_a_decision_that_is_none_is_not_taken_for_one(tmp_path):
+    atoms = [{"atom": str(said), "is_supported": said} for said in ("True", None, "perhaps", 0.7, [True])]
+    [report] = Results(write(tmp_path / "x.json", FACTSCORE | {"decisions": [[*atoms, {"atom": "none"}]]}))
+    assert outcomes(report) == [Label.SUPPORTED, *["Omitted"] * 5]
+
+
+def test_reports_of_a_run_are_read_by_themselves(tmp_path, capsys):
+    made = [
+        report("SSN", id="a", prompt="p", signature="m:1"),
+        report("-", id="b", prompt="q"),
+        report("SU", id="c", prompt="r"),
+    ]
+    path = tmp_path / "reports.jsonl"
+    path.write_bytes(b"".join(msgspec.json.encode(one) + b"\n" for one in made))
+    assert list(Results(path)) == made
+    assert cli.run(["metrics", str(path), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["format"] == "reports"
+    assert found["scores"][0]["abstained"] == 1
+    assert cli.run(["analyse", str(path)]) == 0
+
+
+def test_a_side_that_was_not_rated_is_left_out(tmp_path):
+    """The released settings leave side 1 a placeholder."""
+    [prompt, other] = SAFE["per_prompt_data"]
+    rated = prompt["side1_posthoc_eval_data"]
+    second = {"prompt": prompt["prompt"], "side1_response": "[PLACEHOLDER RESPONSE]", "side2_is_idk": False,
+              "side2_response": prompt["side1_response"], "side2_posthoc_eval_data": rated}  # fmt: skip
+    [one] = Results(write(tmp_path / "x-SAFE.json", SAFE | {"per_prompt_data": [second]}))
+    assert (one.generation.id, one.generation.system) == ("000001", "gpt_4")
+    assert one.generation.metadata == {"is_idk": False}
+    both = second | {"side1_posthoc_eval_data": rated}
+    sides = {"side_1": "naive_factuality_prompt", "side_2": "vanilla_prompting", "per_prompt_data": [both]}
+    made = [report.generation for report in Results(write(tmp_path / "y-SAFE.json", SAFE | sides))]
+    assert [one.system for one in made] == ["gpt_4 (naive_factuality_prompt)", "gpt_4 (vanilla_prompting)"]
+    assert len({one.id for one in made}) == 2
+    with pytest.raises(InputError, match="no side has verdicts"):
+        list(Results(write(tmp_path / "z-SAFE.json", SAFE | {"per_prompt_data": [other]})))
+
+
+def test_c3_4_what_only_the_count_tells_of_is_counted(tmp_path):
+    value = copy.deepcopy(SAFE)
+    rated = value["per_prompt_data"][0]["side1_posthoc_eval_data"]
+    split = rated.pop("all_atomic_facts")
+    report, _ = Results(write(tmp_path / "x-SAFE.json", value))
+    assert sorted(map(str, outcomes(report))) == ["Omitted", "irrelevant", "not_enough_evidence", "supported"]
+    rated["sentences_and_atomic_facts"] = [[one["sentence"], one["atomic_facts"]] for one in split]
+    report, _ = Results(write(tmp_path / "y-SAFE.json", value))
+    assert report.facts[1].fact.text == "She sold it."
+    del rated["sentences_and_atomic_facts"]
+    rated["num_claims"] = 10**12
+    with pytest.raises(InputError, match="num_claims"):
+        list(Results(write(tmp_path / "z-SAFE.json", value)))
+
+
+def test_records_of_two_kinds_and_texts_that_cannot_be_written_are_told(tmp_path):
+    with pytest.raises(InputError, match=r"x\.jsonl:2: no record of VeriScore"):
+        list(Results(write(tmp_path / "x.jsonl", [VERISCORE[0], FACTSCORE])))
+    with pytest.raises(InputError, match=r"y\.json:1: a record of VeriScore"):
+        list(Results(write(tmp_path / "y.json", VERISCORE[0] | {"response": "\ud800"})))
 
 
 def test_metrics_and_compare_read_them(tmp_path, capsys):
@@ -133,7 +241,9 @@ def test_metrics_and_compare_read_them(tmp_path, capsys):
     assert cli.run(["compare", str(path), str(other), "--metric", "f1@median"]) == 0
     assert "K = " in capsys.readouterr().out
     assert cli.run(["metrics", str(write(tmp_path / "z.json", FACTSCORE)), "--metric", "precision"]) == 0
-    assert "FActScore (file)" in capsys.readouterr().out
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "read as a file of FActScore, which lacks prompts, topics, texts and evidence" in shown
+    assert "FActScore (file)" in shown
 
 
 def test_what_is_no_result_file_is_told(tmp_path, capsys):
@@ -164,7 +274,10 @@ def places(value, path=()):
             yield from places(inner, (*path, key))
 
 
-@given(st.sampled_from([SAFE, VERISCORE[0], FACTSCORE]), st.data())
+OWN = msgspec.to_builtins(report("SNIU", id="a", prompt="p"))
+
+
+@given(st.sampled_from([SAFE, VERISCORE[0], BY_CLAIM[0], FACTSCORE, OWN]), st.data())
 def test_any_change_of_a_file_is_read_or_told_as_an_input_error(tmp_path_factory, original, data):
     value = copy.deepcopy(original)
     *way, last = data.draw(st.sampled_from(sorted(places(value), key=repr)))
@@ -179,3 +292,17 @@ def test_any_change_of_a_file_is_read_or_told_as_an_input_error(tmp_path_factory
         assert str(path) in str(error)
         return
     assert all(one.fact.text is not None for report in reports for one in report.facts)
+
+
+@given(st.sampled_from([SAFE, VERISCORE, BY_CLAIM, FACTSCORE, OWN]), st.data())
+def test_any_damage_of_a_file_is_read_or_told_as_an_input_error(tmp_path_factory, original, data):
+    path = write(tmp_path_factory.mktemp("results") / "x.json", original)
+    whole = bytearray(path.read_bytes())
+    start = data.draw(st.integers(0, len(whole) - 1))
+    whole[start : start + data.draw(st.integers(0, 40))] = data.draw(st.binary(max_size=6))
+    path.write_bytes(whole)
+    try:
+        list(Results(path))
+        is_results(path)
+    except UsageError as error:
+        assert str(path) in str(error)

@@ -13,7 +13,7 @@ from ..recall import resolved
 from ..scores import scores
 from . import show
 from .options import AsJson
-from .runs import run_at
+from .runs import ResultFile, run_at
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -26,7 +26,9 @@ DEFAULTS = ("factscore(gamma=0)", "precision", "precision(decided)", "response_r
     "Example: veridical metrics runs/mine --metric f1@64 --metric precision"
 )
 def metrics(
-    run: Annotated[Path, typer.Argument(help="Run folder, or a result file of SAFE, VeriScore, FActScore.")],
+    run: Annotated[
+        Path, typer.Argument(help="Run folder, reports.jsonl, or a result file of SAFE, VeriScore, FActScore.")
+    ],
     metric: Annotated[
         list[str] | None, typer.Option("--metric", help="As it is printed, such as f1@64; or f1@median.")
     ] = None,
@@ -42,10 +44,14 @@ def metrics(
     wanted, choices = resolved(metric or list(dict.fromkeys([*info.metrics, *DEFAULTS])), lambda: [folder.reports()])
     made = [parse(spelling) for spelling in wanted]
     results = scores(folder.reports(), made, level=level, seed=seed, abstentions=abstentions, signature=info.signature)
+    shape = folder.shape() if isinstance(folder, ResultFile) else None
     if as_json:
-        typer.echo(msgspec.json.encode({"scores": results, "k": choices, "run": str(run)}).decode())
+        file = {"format": shape.name, "lacks": shape.lacks} if shape else {}
+        typer.echo(msgspec.json.encode({"scores": results, "k": choices, "run": str(run), **file}).decode())
         return
     out = show.out()
+    if shape:
+        out.print(f"read as a file of {shape.name}, which lacks {shape.lacks}", markup=False)
     if info.generations is not None and results[0].n < info.generations:
         out.print(f"unfinished: {results[0].n} of {info.generations} generations are reported", style="yellow")
     out.print(show.scores(results))

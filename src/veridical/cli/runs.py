@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..folder import RunFolder, RunInfo
-from ..inputs.results import Results, is_results
+from ..inputs.results import Results, Shape, is_results
 from ..types import Report
 
 
@@ -17,11 +17,16 @@ class ResultFile:
         self.path = path
 
     def info(self) -> RunInfo:
-        """Its signature is the system's name: what it was made with is not known."""
+        """Its signature is what the reports carry, a system's name: what it was made with is not known."""
+        signature = next(iter(Results(self.path))).signature
+        return RunInfo(signature=signature, fields={"name": signature}, input=self.path.name, input_sha256="")
+
+    def shape(self) -> Shape:
+        """What kind of file it is, and what it lacks."""
         results = Results(self.path)
         next(iter(results))
-        signature = f"{results.format} (file)"
-        return RunInfo(signature=signature, fields={"name": signature}, input=self.path.name, input_sha256="")
+        assert results.shape  # known once a report was read
+        return results.shape
 
     def reports(self) -> Iterator[Report]:
         return iter(Results(self.path))

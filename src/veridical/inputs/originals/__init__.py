@@ -1,0 +1,1 @@
+"""Result files of the published systems, one file a system: from a record of the file to reports."""
