@@ -15,6 +15,7 @@ from veridical.methods import method
 from veridical.models.scripted import Scripted
 from veridical.parts import Parts
 from veridical.pipeline import evaluate
+from veridical.published import Published
 from veridical.safe.dry import stand_in
 from veridical.types import (
     AtomicFact,
@@ -65,7 +66,7 @@ async def test_another_judge_sees_the_same_evidence_and_searches_nothing(tmp_pat
     assert len(other.seen) == 1  # the one fact that was not set aside; nothing was split, sorted or searched
 
 
-async def test_the_same_judge_says_the_same_and_freezing_again_gives_the_same_bytes(tmp_path):
+async def test_f53_the_same_judge_says_the_same_and_freezing_again_gives_the_same_bytes(tmp_path):
     first = await searched()
     freeze([first], tmp_path / "a.jsonl")
     frozen = Frozen(tmp_path / "a.jsonl")
@@ -125,6 +126,28 @@ async def test_another_text_and_an_unknown_generation_are_told_apart_from_eviden
     assert "had another text" in other.failure.message
     unknown = await evaluate(Generation(id="h", text="Something else."), made)
     assert "is not in a.jsonl" in unknown.failure.message
+
+
+@pytest.mark.parametrize("defects", [("zero-facts-abstain",), ()])
+async def test_an_abstention_stays_without_facts_whatever_the_rule(defects, tmp_path):
+    made = Generation(id="g", text="Well, hmm.")
+    first = Report(generation=made, abstained=True, abstention="no facts, as released")
+    freeze([first], tmp_path / "a.jsonl")
+    parts = Parts(judge=Scripted("True"), frozen=Frozen(tmp_path / "a.jsonl"), published=Published(defects=defects))
+    again = await evaluate(made, method("factscore", parts))
+    assert (again.abstained, again.facts, again.failure) == (bool(defects), (), None)
+
+
+async def test_two_generations_with_one_id_are_refused(tmp_path):
+    path = tmp_path / "a.jsonl"
+    with pytest.raises(UsageError, match="two reports are of a generation g"):
+        freeze([await searched(), lost("gather")], path)
+    assert not list(tmp_path.iterdir())
+    freeze([await searched()], path)
+    head, line = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(head + line + line)
+    with pytest.raises(InputError, match=r"a\.jsonl:3: generation g is there twice"):
+        Frozen(path)
 
 
 async def test_a_changed_file_is_refused(tmp_path):

@@ -229,14 +229,14 @@ def test_records_of_two_kinds_and_texts_that_cannot_be_written_are_told(tmp_path
         list(Results(write(tmp_path / "y.json", VERISCORE[0] | {"response": "\ud800"})))
 
 
-def test_metrics_and_compare_read_them(tmp_path, capsys):
+def test_f49_metrics_and_compare_read_them_and_leave_them_as_they_were(tmp_path, capsys):
     path = write(tmp_path / "x-SAFE.json", SAFE)
     before = path.read_bytes()
     assert cli.run(["metrics", str(path), "--metric", "precision", "--metric", "f1@64", "--json"]) == 0
     scores = {score["name"]: score for score in json.loads(capsys.readouterr().out)["scores"]}
     assert scores["precision"]["value"] == 0.5
     assert scores["precision"]["unjudged"] == {"verify:Omitted": 1}
-    assert path.read_bytes() == before  # F49
+    assert path.read_bytes() == before
     other = write(tmp_path / "y-SAFE.json", SAFE)
     assert cli.run(["compare", str(path), str(other), "--metric", "f1@median"]) == 0
     assert "K = " in capsys.readouterr().out

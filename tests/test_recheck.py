@@ -6,7 +6,11 @@ import re
 import threading
 
 import pytest
+from msgspec.structs import replace
+from scipy import stats
 
+from knowledge_files import store
+from reports import report as by_hand
 from search_server import SearchServer, about, refusal
 from veridical import cli
 from veridical.errors import FatalError, SearchError
@@ -17,7 +21,7 @@ from veridical.models.scripted import Scripted
 from veridical.parts import Parts
 from veridical.pipeline import evaluate
 from veridical.recheck import recheck, recovered, signature
-from veridical.types import Generation, GivenFact, Label
+from veridical.types import Generation, GivenFact, Label, Vote
 
 SOLD, ROUND, BORN = "Ana Brandt sold the mill in 1932.", "Oranges are round.", "Ana Brandt was born in Turin."
 GENERATION = Generation(
@@ -103,6 +107,52 @@ async def test_chosen_labels_and_signatures():
     assert one.digest != other.digest
     assert one.fields["first"] == "a"
     assert one.fields["second.gatherer.searcher"] == WEB.name
+
+
+def test_the_interval_stands_where_nothing_is_recovered_and_widens_where_answers_differ():
+    def pair(id, n, recovered_):
+        first = by_hand("N" * n, id=id)
+        vote = Vote(judge="second", label=Label.SUPPORTED if recovered_ else Label.NOT_ENOUGH_EVIDENCE)
+        facts = tuple(replace(one, verdict=replace(one.verdict, votes=(vote, vote))) for one in first.facts)
+        return first, replace(first, facts=facts)
+
+    none = recovered([pair("a", 30, False)])
+    assert (none.supported, none.share, none.low) == (0, 0.0, 0.0)
+    assert none.high == pytest.approx(stats.binomtest(0, 30).proportion_ci(0.95, method="wilson").high)
+    alike = recovered([pair("a", 15, True), pair("b", 15, False)])
+    plain = stats.binomtest(15, 30).proportion_ci(0.95, method="wilson")
+    assert alike.share == 0.5
+    assert alike.high - alike.low > 1.5 * (plain.high - plain.low)
+    empty = recovered([])
+    assert (empty.again, empty.share, empty.low, empty.high) == (0, None, None, None)
+
+
+def test_a_result_file_of_safe_is_rechecked(tmp_path, capsys):
+    rows = ["Ana Brandt was born in Turin.", "Oranges are square.", "Lemons are yellow."]
+    said = ["Not Supported", "Not Supported", "Supported"]
+    statements = [
+        {"sentence": row, "atomic_fact": row, "annotation": word} for row, word in zip(rows, said, strict=True)
+    ]
+    rated = {"num_claims": 3, "checked_statements": statements,
+             "all_atomic_facts": [{"sentence": row, "atomic_facts": [row]} for row in rows]}  # fmt: skip
+    prompt = {"prompt": "Tell me.", "side2_response": " ".join(rows), "side2_posthoc_eval_data": rated}
+    path = tmp_path / "x-SAFE.json"
+    path.write_text(json.dumps({"per_prompt_data": [prompt]}), encoding="utf-8")
+    store(tmp_path, [{"title": "Ana Brandt", "text": "Ana Brandt was born in Turin."}]).close()
+    command = ["recheck", str(path), "--out", str(tmp_path / "b"), "--knowledge", str(tmp_path / "kb.sqlite")]
+    assert cli.run([*command, "--method", "embedded", "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert (result["recovered"]["again"], result["recovered"]["supported"]) == (2, 1)
+    [report] = RunFolder(tmp_path / "b").reports()
+    assert report.facts[0].verdict.votes[0].judge == "SAFE (file)"
+    assert report.facts[2].verdict.judge == "SAFE (file)"
+    assert RunFolder(tmp_path / "b").info().fields["first"] == "SAFE (file)"
+    path.write_text(json.dumps({"per_prompt_data": [prompt | {"prompt": "Else?"}]}), encoding="utf-8")
+    assert cli.run([*command, "--method", "embedded"]) == 2
+    assert "x-SAFE.json with other content" in capsys.readouterr().err
+    own = ["recheck", str(tmp_path / "b" / "reports.jsonl"), "--out", str(tmp_path / "b"), "--fresh", *command[4:]]
+    assert cli.run(own) == 2
+    assert (tmp_path / "b" / "reports.jsonl").exists()
 
 
 def test_on_the_command_line_resumable_and_stopped_by_a_spent_credit(tmp_path, capsys, monkeypatch):

@@ -10,10 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
 
 import msgspec
 import numpy as np
@@ -21,6 +19,7 @@ import numpy as np
 from .calibration import Calibration
 from .ensemble import Case, Outcome, asked, gives_probability, member, vote, warnings
 from .errors import UsageError
+from .stats import wilson
 from .types import Generation, JudgedFact, Label, Report, Struct, Verdict, Vote
 from .verify import Verifier
 
@@ -171,10 +170,8 @@ class CascadeSummary(Struct, frozen=True, kw_only=True, omit_defaults=False):
 def summarise(reports: Iterable[Report], *, level: float = 0.95) -> CascadeSummary:
     """What the reports of a cascade say of it; they may be streamed.
 
-    The interval is Wilson's (JASA 22, 1927), which stands where all audited facts agree, on the number of audited facts
-    divided by their design effect (Rao and Scott, Biometrics 48, 1992): facts of one generation tend to agree together.
-    The effect is taken as 1 where it comes out below, where all or none agree, and within a single generation. Raises
-    UsageError for reports without a verdict of a cascade, or with those of several.
+    The interval is `stats.wilson`, which stands where all audited facts agree: facts of one generation tend to agree
+    together. Raises UsageError for reports without a verdict of a cascade, or with those of several.
     """
     if not 0 < level < 1:
         raise UsageError(f"the level of an interval lies between 0 and 1: {level}")
@@ -196,7 +193,7 @@ def summarise(reports: Iterable[Report], *, level: float = 0.95) -> CascadeSumma
         raise UsageError(f"reports of one cascade are summarised; these are of {len(judges)}")
     [(cheap_judge, costly_judge)] = judges
     facts, audited = sum(count.values()), sum(map(len, agreed))
-    share, low, high = _share(agreed, level)
+    share, low, high = wilson(agreed, level=level)
     return CascadeSummary(
         cheap_judge=cheap_judge,
         costly_judge=costly_judge,
@@ -344,23 +341,6 @@ def _votes(facts: Iterable[JudgedFact]) -> Iterator[tuple[Verdict, Vote, Vote]]:
 
 def _kind(label: Label) -> Label:
     return Label.NOT_ENOUGH_EVIDENCE if label is Label.CONTRADICTED else label
-
-
-def _share(groups: Sequence[Sequence[bool]], level: float) -> tuple[float | None, float | None, float | None]:
-    """Share of True and its interval; the values of one group hang together."""
-    groups = [group for group in groups if group]
-    n = sum(map(len, groups))
-    if not n:
-        return None, None, None
-    share = sum(map(sum, groups)) / n
-    effect = 1.0
-    if len(groups) > 1 and 0 < share < 1:
-        spread = sum((sum(group) - share * len(group)) ** 2 for group in groups)
-        effect = max(1.0, len(groups) / (len(groups) - 1) * spread / (n * share * (1 - share)))
-    z, size = NormalDist().inv_cdf((1 + level) / 2), n / effect
-    middle = (share + z * z / (2 * size)) / (1 + z * z / size)
-    half = z / (1 + z * z / size) * math.sqrt(share * (1 - share) / size + z * z / (4 * size * size))
-    return share, max(0.0, middle - half), min(1.0, middle + half)
 
 
 def _percent(share: float | None) -> str:

@@ -82,19 +82,25 @@ def evidence_sha256(evidence: Evidence) -> str:
 
 
 def freeze(reports: Iterable[Report], path: Path) -> Head:
-    """Write the file; an earlier one stays whole until the new one is complete. Raises UsageError if it cannot be."""
+    """Write the file; an earlier one stays whole until the new one is complete.
+
+    Raises UsageError if it cannot be written, or if two reports are of generations with one id.
+    """
     body, head = path.with_name(f"{path.name}.body"), path.with_name(f"{path.name}.partial")
-    digest, generations, facts, passages = hashlib.sha256(), 0, 0, 0
+    digest, seen, facts, passages = hashlib.sha256(), set[str](), 0, 0
     try:
         with body.open("wb") as file:
             for report in reports:
                 frozen = _frozen(report)
+                if frozen.id in seen:
+                    raise UsageError(f"two reports are of a generation {frozen.id}")
+                seen.add(frozen.id)
                 line = msgspec.json.encode(frozen) + b"\n"
                 digest.update(line)
                 file.write(line)
-                generations, facts = generations + 1, facts + len(frozen.facts)
+                facts += len(frozen.facts)
                 passages += sum(len(one.evidence.passages) for one in frozen.facts)
-        made = Head(format=FORMAT, generations=generations, facts=facts, passages=passages, sha256=digest.hexdigest())
+        made = Head(format=FORMAT, generations=len(seen), facts=facts, passages=passages, sha256=digest.hexdigest())
         with head.open("wb") as whole, body.open("rb") as file:
             whole.write(msgspec.json.encode(made) + b"\n")
             while piece := file.read(1 << 20):
@@ -172,6 +178,8 @@ class Frozen:
                     name = heads.decode(line).id
                 except msgspec.DecodeError as error:
                     raise InputError(str(error), file=str(self.path), line=number) from None
+                if name in self._places:
+                    raise InputError(f"generation {name} is there twice", file=str(self.path), line=number)
                 self._places[name] = (offset, len(line), number)
                 offset += len(line)
         if digest.hexdigest() != head.sha256:
@@ -234,10 +242,11 @@ class FrozenFacts:
         return "frozen"
 
     async def decompose(self, generation: Generation, sentences: Sequence[Sentence]) -> Decomposition:
-        """See `Decomposer`. What could not be taken apart then fails now, too."""
+        """See `Decomposer`. What could not be taken apart then fails now, too; what was taken for an abstention has no
+        facts, whatever the rule is now."""
         found = self.frozen.of(generation)
         if found.abstained:
-            raise SearchError(f"generation {generation.id} was taken for an abstention when it was frozen")
+            return Decomposition()
         if found.failure:
             raise Known(found.failure)
         if found.sentences != len(sentences):

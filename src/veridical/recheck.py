@@ -17,8 +17,9 @@ from .errors import FatalError, StageError, UsageError, leaf
 from .failures import failure
 from .models.metered import measure
 from .pipeline import Method, judge
+from .scores import task
 from .signature import Flat, Signature
-from .stats import bootstrap
+from .stats import wilson
 from .types import Decomposition, JudgedFact, Label, Report, Struct, Verdict, Vote
 
 AGAIN = (Label.CONTRADICTED, Label.NOT_ENOUGH_EVIDENCE)
@@ -98,33 +99,27 @@ class Recovered(Struct, frozen=True, kw_only=True, omit_defaults=False):
     share: float | None
     low: float | None
     high: float | None
-    """95 %, by bootstrap over answers; None where they are all alike."""
+    """95 %, Wilson's, widened for facts of one answer that come out alike (`stats.wilson`); None without facts."""
     other: dict[str, int]
     """What became of the rest, by label; "unscored" where the second judge failed."""
 
 
 def recovered(
-    pairs: Iterable[tuple[Report, Report]], *, labels: Sequence[Label] = AGAIN, unjudged: bool = False, seed: int = 0
+    pairs: Iterable[tuple[Report, Report]], *, labels: Sequence[Label] = AGAIN, unjudged: bool = False
 ) -> Recovered:
     """Over pairs of a report and what `recheck` made of it."""
-    outcomes: list[str] = []
-    clusters: list[int] = []
-    for place, (first, second) in enumerate(pairs):
+    outcomes: Counter[str] = Counter()
+    groups: dict[bytes, list[bool]] = {}
+    for first, second in pairs:
         for one, now in zip(first.facts, second.facts, strict=True):
             if _wanted(one, labels, unjudged=unjudged):
-                outcomes.append(_outcome(now.verdict))
-                clusters.append(place)
-    values = [float(outcome == Label.SUPPORTED.value) for outcome in outcomes]
-    span = bootstrap(values, clusters, seed=seed) if values else None
-    rest = Counter(outcome for outcome in outcomes if outcome != Label.SUPPORTED.value)
-    return Recovered(
-        again=len(outcomes),
-        supported=int(sum(values)),
-        share=sum(values) / len(values) if values else None,
-        low=span[0] if span else None,
-        high=span[1] if span else None,
-        other=dict(rest.most_common()),
-    )
+                outcome = _outcome(now.verdict)
+                outcomes[outcome] += 1
+                groups.setdefault(task(first), []).append(outcome == Label.SUPPORTED.value)
+    share, low, high = wilson(list(groups.values()))
+    again, supported = outcomes.total(), outcomes.pop(Label.SUPPORTED.value, 0)
+    other = dict(outcomes.most_common())
+    return Recovered(again=again, supported=supported, share=share, low=low, high=high, other=other)
 
 
 def _outcome(verdict: Verdict | None) -> str:

@@ -78,6 +78,28 @@ def bca(drawn: Floats, estimate: float, jackknife: Floats, *, level: float = 0.9
     return float(low), float(high)
 
 
+def wilson(groups: Sequence[Sequence[bool]], *, level: float = 0.95) -> tuple[float | None, float | None, float | None]:
+    """Share of True in all groups, and its interval: Wilson's (JASA 22, 1927), which stands where all or none are True.
+
+    It is on the number of values divided by their design effect (Rao and Scott, Biometrics 48, 1992), since values of
+    one group (facts of one generation) tend to be alike. The effect is taken as 1 where it comes out below, where all
+    or none are True, and within a single group. None, None, None without a value.
+    """
+    groups = [group for group in groups if group]
+    n = sum(map(len, groups))
+    if not n:
+        return None, None, None
+    share = sum(map(sum, groups)) / n
+    effect = 1.0
+    if len(groups) > 1 and 0 < share < 1:
+        spread = sum((sum(group) - share * len(group)) ** 2 for group in groups)
+        effect = max(1.0, len(groups) / (len(groups) - 1) * spread / (n * share * (1 - share)))
+    z, size = _NORMAL.inv_cdf((1 + level) / 2), n / effect
+    middle = (share + z * z / (2 * size)) / (1 + z * z / size)
+    half = z / (1 + z * z / size) * math.sqrt(share * (1 - share) / size + z * z / (4 * size * size))
+    return share, max(0.0, middle - half), min(1.0, middle + half)
+
+
 def randomisation(differences: ArrayLike, *, resamples: int = 10_000, seed: int = 0) -> float:
     """Two-sided p of the paired randomisation test: were each difference as likely to have the other sign, how often
     would their mean be as far from 0 as it is? (Fisher 1935; for NLP Yeh, COLING 2000.)

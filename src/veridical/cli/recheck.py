@@ -12,6 +12,7 @@ import typer
 
 from ..errors import UsageError
 from ..folder import RunFolder, RunInfo
+from ..methods import Method, warning
 from ..metrics import parse
 from ..models.cache import CallStore
 from ..models.metered import Budget
@@ -24,6 +25,7 @@ from . import show
 from .opening import opened
 from .options import AsJson, Cache, Config, MaxCost
 from .progress import listener
+from .runs import ResultFile, Run, run_at
 from .setup import Setup, judging
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -39,7 +41,7 @@ METRIC = "factscore(gamma=0)"
 @judging(without=WITHOUT, facts="given")
 def recheck(
     setup: Setup,
-    run: Annotated[Path, typer.Argument(help="Run folder of the first source.")],
+    run: Annotated[Path, typer.Argument(help="Run folder or result file of the first source.")],
     out: Annotated[Path, typer.Option("--out", help="Run folder to write, or to go on with.")],
     labels: Annotated[
         str, typer.Option(help="Verdicts to look at again, with commas between.")
@@ -53,15 +55,17 @@ def recheck(
 ) -> None:
     if not setup.knowledge:
         raise UsageError("recheck needs the second source: --knowledge KB or --knowledge web:PROVIDER")
-    if out.resolve() == run.resolve():
+    wanted, first, folder, budget = _labels(labels), run_at(run), RunFolder(out), Budget(max_cost=max_cost)
+    if run.resolve() in (out.resolve(), folder.reports_path.resolve()):
         raise UsageError("--out is the first run itself")
-    wanted, first, folder, budget = _labels(labels), RunFolder(run), RunFolder(out), Budget(max_cost=max_cost)
     first.info()
     with folder.held():
-        asyncio.run(_run(setup, first, folder, budget, cache, wanted, unjudged=unjudged, fresh=fresh))
+        made = asyncio.run(_run(setup, first, folder, budget, cache, wanted, unjudged=unjudged, fresh=fresh))
     found = recovered(zip(first.reports(), folder.reports(), strict=False), labels=wanted, unjudged=unjudged)
     before, after = (scores(one.reports(), [parse(METRIC)])[0] for one in (first, folder))
     _print(found, before, after, folder, budget, as_json=as_json)
+    if (caution := warning(made)) and not as_json:
+        show.out().print(f"caution: {caution}", markup=False, style="yellow")
     if found.other.get("unscored"):
         raise typer.Exit(1)
 
@@ -78,7 +82,7 @@ def _labels(names: str) -> tuple[Label, ...]:
 
 async def _run(
     setup: Setup,
-    first: RunFolder,
+    first: Run,
     folder: RunFolder,
     budget: Budget,
     cache: Path | None,
@@ -86,15 +90,18 @@ async def _run(
     *,
     unjudged: bool,
     fresh: bool,
-) -> None:
+) -> Method:
     store = CallStore(cache or folder.calls_path)
     try:
         async with opened(setup, store=store, budget=budget) as method:
             before = first.info()
             sign = signature(before.signature, method, labels, unjudged=unjudged)
-            with first.reports_path.open("rb") as file:
+            with (first.path if isinstance(first, ResultFile) else first.reports_path).open("rb") as file:
                 sha256 = hashlib.file_digest(file, "sha256").hexdigest()
             total = sum(1 for _ in first.reports())
+            if before.generations is not None and total < before.generations:
+                words = f"unfinished: {total} of {before.generations} generations are reported in {first.path}"
+                show.err().print(words, style="yellow", markup=False)
             info = RunInfo(
                 signature=str(sign),
                 fields=sign.fields,
@@ -117,6 +124,7 @@ async def _run(
 
                 in_flight = max(2, min(setup.concurrency, 64))
                 on_event(Ended(await ordered(todo, work, write, in_flight=in_flight)))
+            return method
     finally:
         store.close()
 
