@@ -180,6 +180,24 @@ def test_any_evidence_comes_back_as_it_was(tmp_path_factory, texts, query):
     assert found.facts[0].sha256 == evidence_sha256(evidence)
 
 
+@given(st.data())
+def test_any_damage_is_told_or_harmless(tmp_path_factory, data):
+    path = tmp_path_factory.mktemp("frozen") / "a.jsonl"
+    evidence = Evidence(queries=("q",), passages=(Passage(id="1", text="Ana Brandt, Turin."),))
+    verdict = Verdict(label=Label.SUPPORTED, judge="x")
+    fact = JudgedFact(fact=AtomicFact(id="g/0.0", text="x", sentence=0), evidence=evidence, verdict=verdict)
+    freeze([Report(generation=GENERATION, facts=(fact,))], path)
+    before = list(Frozen(path))
+    whole = bytearray(path.read_bytes())
+    start = data.draw(st.integers(0, len(whole) - 1))
+    whole[start : start + data.draw(st.integers(0, 40))] = data.draw(st.binary(max_size=6))
+    path.write_bytes(whole)
+    try:
+        assert list(Frozen(path)) == before
+    except UsageError as error:
+        assert str(path) in str(error)
+
+
 def test_on_the_command_line(tmp_path, capsys):
     items = tmp_path / "items.jsonl"
     rows = [

@@ -235,6 +235,7 @@ def test_f49_metrics_and_compare_read_them_and_leave_them_as_they_were(tmp_path,
     assert cli.run(["metrics", str(path), "--metric", "precision", "--metric", "f1@64", "--json"]) == 0
     scores = {score["name"]: score for score in json.loads(capsys.readouterr().out)["scores"]}
     assert scores["precision"]["value"] == 0.5
+    assert scores["f1@64"]["value"] == pytest.approx(2 * 0.5 / 64 / (0.5 + 1 / 64))  # as SAFE has it of 1 and 1
     assert scores["precision"]["unjudged"] == {"verify:Omitted": 1}
     assert path.read_bytes() == before
     other = write(tmp_path / "y-SAFE.json", SAFE)

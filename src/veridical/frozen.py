@@ -36,6 +36,8 @@ from .types import (
 )
 
 FORMAT = "veridical evidence 1"
+_HEAD = 4096
+"""Bytes in which the first line ends, so that a file of something else is not read whole to see that it is."""
 
 
 class Head(Struct, frozen=True, kw_only=True, omit_defaults=False):
@@ -169,7 +171,7 @@ class Frozen:
     def _scan(self) -> Head:
         digest, heads = hashlib.sha256(), msgspec.json.Decoder(_Id)
         with self.path.open("rb") as file:
-            first = file.readline()
+            first = file.readline(_HEAD)
             head = self._head(first)
             offset = len(first)
             for number, line in enumerate(file, 2):
