@@ -1,5 +1,6 @@
 """Wire formats of Tavily, Brave, Exa, SearXNG and MediaWiki: what is sent, and what is read of replies of any shape."""
 
+import contextlib
 import json
 from typing import Any
 
@@ -104,12 +105,33 @@ def test_what_searxng_is_sent():
     assert sent.params == {"q": "q -site:b.org", "format": "json", "language": "de", "pageno": "1"}
 
 
+@pytest.mark.parametrize(("language", "code"), [("en", "en"), ("pt-br", "pt-br"), ("zh-hant", "zh"), ("gsw", "gsw")])
+def test_searxng_is_sent_no_language_that_it_refuses(language, code):
+    sent = OURS["searxng"].exchange(WebRequest(query="q", language=language), "http://h", None)
+    assert sent.params["language"] == code
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("so !!g it is", "so g it is"),
+        ("it ends !!", "it ends"),
+        ("!wp Curie :fr <500 ?x", "wp Curie fr 500 x"),
+        ("Oh! At 3:15 a<b, why?", "Oh! At 3:15 a<b, why?"),
+    ],
+)
+def test_searxng_is_given_no_orders_by_a_text(query, said):
+    request = WebRequest(query=query, block=("b.org",))
+    assert OURS["searxng"].exchange(request, "http://h", None).params["q"].split() == [*said.split(), "-site:b.org"]
+
+
 @pytest.mark.parametrize(
     ("base_url", "language", "url"),
     [
         ("https://en.wikipedia.org", "en", "https://en.wikipedia.org/w/api.php"),
         ("https://en.wikipedia.org", "de", "https://de.wikipedia.org/w/api.php"),
         ("https://en.wikipedia.org", "pt-br", "https://pt.wikipedia.org/w/api.php"),
+        ("https://en.wikipedia.org", "nb", "https://no.wikipedia.org/w/api.php"),
         ("https://fr.wikipedia.org", "en", "https://fr.wikipedia.org/w/api.php"),
         ("https://wiki.test/", "de", "https://wiki.test/w/api.php"),
     ],
@@ -231,7 +253,10 @@ def test_q2_no_results_is_no_error(name):
         ("one<br/>two<p>three</p>", "one two three"),
         ("a < b and c > d", "a < b and c > d"),
         ("&lt;b&gt; is bold", "<b> is bold"),
-        ("<!-- x -->y", "y"),
+        ("<!-- x -->y<!-- <b>z</b> --> <!-- not", "y <!-- not"),
+        ("<!--" * 50_000, "<!--" * 50_000),
+        ("<!--" * 50_000 + "-->y", "y"),
+        ("&#" + "9" * 5000 + ";&#65;", "\ufffdA"),
         ("&#xD800;&#0;", "\ufffd\ufffd"),
         (1867, "1867"),
         ({"a": 1}, ""),
@@ -239,3 +264,39 @@ def test_q2_no_results_is_no_error(name):
 )
 def test_html_is_read_as_text(html, text):
     assert plain(html) == text
+
+
+def nested(levels: int) -> Any:
+    value: Any = "deep"
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize("name", [*OURS, "serper"])
+@pytest.mark.parametrize("member", ["error", "message", "detail", "tag", "results", "unresponsive_engines", "answers"])
+def test_q2_no_nesting_is_too_deep(name, member):
+    dialect, deep = DIALECTS[name], nested(900)
+    for payload in ({member: deep}, {member: [{"msg": deep, "code": deep}]}, {member: deep, "query": deep}):
+        dialect.complaint(400, payload)
+        dialect.exhausted(400, payload)
+        with contextlib.suppress(SearchError):
+            assert dialect.read(payload, ASK) == []
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_q2_members_of_any_depth_are_read_as_far_as_they_go(name):
+    rows = [{"said": nested(3), "url": "https://a.test", "title": nested(900)}, {"said": nested(900), "title": "x"}]
+    assert texts(name, RESULTS[name](rows)) == ["deep"]
+
+
+@pytest.mark.parametrize(
+    ("name", "payload"),
+    [
+        ("brave", {"web": {"results": [{"extra_snippets": [f"p{place:06}" for place in range(20_000)]}]}}),
+        ("exa", {"results": [{"highlights": [f"p{place:06}" for place in range(20_000)]}]}),
+    ],
+)
+def test_parts_without_end_are_read_as_far_as_a_hundred(name, payload):
+    (said,) = texts(name, payload)
+    assert said.startswith("p000000 … p000001") and "p000098" in said and "p000100" not in said

@@ -2,6 +2,7 @@
 
 import re
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from hypothesis import given, settings
@@ -89,6 +90,14 @@ PAYLOADS = VALUES | st.dictionaries(
 )
 
 
+def given_in(payload: Any) -> int:
+    """Objects and texts in a payload: no more can be found in it."""
+    if isinstance(payload, dict | list):
+        inner = payload.values() if isinstance(payload, dict) else payload
+        return isinstance(payload, dict) + sum(map(given_in, inner))
+    return isinstance(payload, str | int | float)
+
+
 @pytest.mark.parametrize("name", OURS)
 @settings(max_examples=100, deadline=None)
 @given(PAYLOADS, st.integers(1, 4), st.sampled_from([None, "2020-01-01"]), st.sampled_from([200, 400, 403, 429, 500]))
@@ -104,6 +113,7 @@ def test_q2_no_payload_is_too_odd_and_no_none_is_read(name, payload, k, before, 
         return
     assert len({passage.id for passage in found}) == len(found)
     assert sum("#" not in passage.id for passage in found) <= k
+    assert len(found) <= given_in(payload)
     for passage in found:
         assert passage.text.strip() and "\n" not in passage.text
         for text in (passage.text, passage.title, passage.id, passage.date or ""):
@@ -192,6 +202,21 @@ async def test_an_as_of_date_leaves_out_wiki_pages_edited_since():
     _, found = await search("mediawiki", MEDIAWIKI, before="2026-10-15")
     assert isinstance(found, list)
     assert [passage.title for passage in found] == ["Pierre Curie"]
+
+
+async def test_q1_a_text_sends_searxng_nowhere_else():
+    """As the server does it: a word with !! leads to another site, before any result."""
+
+    def handler(request: Any) -> Any:
+        orders = any(word.startswith("!!") for word in parse_qs(urlsplit(request.path).query)["q"][0].split())
+        return Answer("", status=302, headers={"Location": "https://g.test"}) if orders else SEARXNG
+
+    server = Server(handler, provider="searxng")
+    async with server:
+        searcher = server.searcher()
+        assert await searcher.search(Query(text="He shouted !!g and left"), k=1)
+        await searcher.close()
+    assert server.queries == ["He shouted g and left"]
 
 
 async def test_q3_words_left_out_for_brave_are_told():

@@ -7,6 +7,7 @@ import html
 import math
 import re
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 from ...errors import SearchError
@@ -14,12 +15,22 @@ from ...types import Passage
 from .query import one_line
 
 _ABSURD = 10**30
+_DEEP = 16
+"""Lists in lists that are followed; a reply can hold more than Python's stack."""
+_PARTS = 100
+"""Parts of one page that are compared with each other; the providers give a handful."""
 _BREAK = re.compile(r"<(?:br|p|/p|li|/li|div|/div|td|/td|tr|/tr)\b[^<>]*>", re.IGNORECASE)
-_TAG = re.compile(r"</?[a-zA-Z][^<>]*>|<!--.*?-->", re.DOTALL)
+_TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_NO_CHARACTER = re.compile(r"&#[0-9]{20,};?")
+"""A reference to a number that is none of a character, and that Python may refuse to read for its length."""
 
 
-def text(value: Any) -> str:
-    """What can be read of a value: text, a number, or a list of these; anything else is empty."""
+def text(value: Any, deep: int = _DEEP) -> str:
+    """What can be read of a value: text, a number, or a list of these; anything else is empty.
+
+    Lists may be in lists, as far as `deep` levels go.
+    """
     if isinstance(value, str):
         return one_line(value)
     if isinstance(value, bool):
@@ -28,8 +39,8 @@ def text(value: Any) -> str:
         return str(value) if abs(value) < _ABSURD else ""
     if isinstance(value, float):
         return str(value) if math.isfinite(value) else ""
-    if isinstance(value, list):
-        return ", ".join(said for said in map(text, value) if said)
+    if isinstance(value, list) and deep > 0:
+        return ", ".join(said for said in (text(one, deep - 1) for one in value) if said)
     return ""
 
 
@@ -37,8 +48,10 @@ def plain(value: Any) -> str:
     """The same of what may hold HTML: without tags, and with its character references read."""
     said = text(value)
     if "<" in said:
+        before, end, after = said.rpartition("-->")  # no comment ends later; to look for that takes quadratic time
+        said = _COMMENT.sub("", before + end) + after
         said = _TAG.sub("", _BREAK.sub(" ", said))
-    return one_line(html.unescape(said))
+    return one_line(html.unescape(_NO_CHARACTER.sub("\ufffd", said)))
 
 
 def sentence(said: str) -> str:
@@ -68,9 +81,9 @@ def member(value: Any, name: str) -> Any:
 
 
 def joined(parts: Iterable[str], between: str = " … ") -> str:
-    """Parts of a page one after another, without those that another one holds."""
+    """Parts of a page one after another, the first hundred, without those that an earlier one holds."""
     kept: list[str] = []
-    for part in parts:
+    for part in islice(parts, _PARTS):
         if part and not any(part in other for other in kept):
             kept.append(part)
     return between.join(kept)

@@ -15,6 +15,8 @@ _KNOWN = frozenset(
     {"query", "batchcomplete", "continue", "warnings", "limits", "servedby", "requestid", "curtimestamp"}
 )
 _ANY_WIKIPEDIA = ("en.wikipedia.org", "www.wikipedia.org", "wikipedia.org")
+_CALLED = {"nb": "no"}
+"""Wikipedias that have another name than their language; what would be theirs redirects."""
 _AGENT = f"veridical/{__version__} (measures the factuality of texts; Python aiohttp)"
 _HOPELESS = ("readapidenied", "search-disabled", "search-text-disabled", "blocked", "autoblocked", "badaccess")
 _PASSING = ("maxlag", "ratelimited", "readonly", "too-busy", "internal_api_error", "backend-error")
@@ -96,4 +98,5 @@ def _home(base_url: str, language: str) -> str:
     parts = urlsplit(base_url.rstrip("/"))
     if parts.netloc.lower() not in _ANY_WIKIPEDIA:
         return urlunsplit(parts)
-    return urlunsplit(parts._replace(netloc=f"{language.partition('-')[0]}.wikipedia.org"))
+    code = language.partition("-")[0]
+    return urlunsplit(parts._replace(netloc=f"{_CALLED.get(code, code)}.wikipedia.org"))

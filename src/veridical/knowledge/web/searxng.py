@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,10 @@ _KNOWN = frozenset(
     }
 )  # fmt: skip
 _FOUND = ("results", "answers", "infoboxes")
+_ORDERS = re.compile(r"(?<!\S)[!:<?]+")
+"""What makes a word an order to the server: !engine, :language, <seconds, and !!site, which leads away from it."""
+_LANGUAGE = re.compile(r"[a-z]{2,3}(-[a-z]{2})?", re.IGNORECASE)
+"""Codes that it takes; it refuses a search with any other."""
 _NO_JSON = (
     "this server gives no JSON: add `json` to `formats` under `search` in its settings.yml, and see that its limiter "
     "lets this machine through"
@@ -30,7 +35,8 @@ class SearXNG:
     Evidence is direct answers, then infoboxes, then the results in the server's order. An as-of date cannot be asked
     for; with one, answers and infoboxes, which tell of today, are left out, and results by the dates they have. Domains
     are site: operators, which most of the engines behind it know. No result while engines did not answer is an error:
-    nobody knows what these would have found.
+    nobody knows what these would have found. Signs that make a word an order to the server are left out of the query,
+    which is a stranger's text.
     """
 
     name: str = "searxng"
@@ -46,10 +52,11 @@ class SearXNG:
         return len(operators) + 1 if operators else 0
 
     def exchange(self, request: WebRequest, base_url: str, key: str | None) -> Exchange:
+        language = request.language
         params = {
-            "q": f"{request.query} {site_operators(request, self.name, self.max_query)}".strip(),
+            "q": f"{_ORDERS.sub('', request.query)} {site_operators(request, self.name, self.max_query)}".strip(),
             "format": "json",
-            "language": request.language,
+            "language": language if _LANGUAGE.fullmatch(language) else language.partition("-")[0],
             "pageno": "1",
         }
         headers = {"Authorization": f"Bearer {key}"} if key else {}  # of a proxy before it
