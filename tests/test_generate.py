@@ -274,6 +274,7 @@ def test_prompts_of_files(tmp_path):
         ([{"prompt": " "}], "blank"),
         ([{"id": "a", "prompt": "x"}, {"id": "a", "prompt": "y"}], "line 1"),
         (["x"], "not an object"),
+        ([{"prompt": "Who is \ud83d?"}], "surrogates"),
     ],
 )
 def test_unusable_prompts_are_named(tmp_path, rows, words):
@@ -347,7 +348,8 @@ async def test_the_command_says_what_failed(tmp_path, asked, capsys):
     async with Loopback(handler) as server:
         assert await in_thread(asked, "--model", f"{server.url}#m", "--out", out) == 1
         captured = capsys.readouterr()
-        assert "5 of 6 prompts answered, 1 failed" in captured.out and "asks for them again" in captured.err
+        assert "5 of 6 prompts answered, 1 failed" in captured.out
+        assert "1 prompt failed (" in captured.err and "content policy" in captured.err and "asks again" in captured.err
         down = False
         assert await in_thread(asked, "--model", f"{server.url}#m", "--out", out) == 0
         assert len(server.requests) == 7

@@ -59,6 +59,8 @@ class Summary(Struct, frozen=True, kw_only=True, omit_defaults=False):
     truncated: int = 0
     refused: int = 0
     failed: int = 0
+    reason: str = ""
+    """Of the first that failed; the others' are in their lines."""
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost: float = 0.0
@@ -210,11 +212,13 @@ async def _mend(
 
 def summarise(out: Path) -> Summary:
     """Count what is in a file of answers, those of earlier runs too."""
-    counts: dict[str, Any] = dict.fromkeys(Summary.__struct_fields__, 0)
+    counts: dict[str, Any] = dict.fromkeys(Summary.__struct_fields__, 0) | {"reason": ""}
     for line in lines(out):
         counts["prompts"] += 1
         counts["failed"] += line.failure is not None
         counts["answered"] += line.failure is None
+        if line.failure:
+            counts["reason"] = counts["reason"] or line.failure.message
         counts["truncated"] += bool(line.metadata.get("truncated"))
         counts["refused"] += bool(line.metadata.get("refused"))
         if line.failure is None:

@@ -170,6 +170,10 @@ def _rows(path: str, asked: Callable[[str], str] | None = None) -> Iterator[Prom
         if not isinstance(record.value, dict):
             raise InputError("not an object", file=path, line=record.line)
         found = _row(record.value, f"{number:06d}", path, record.line, asked)
+        try:
+            msgspec.json.encode(found)
+        except (UnicodeError, TypeError, ValueError, OverflowError, RecursionError) as error:
+            raise InputError(f"cannot be kept as JSON ({error})", file=path, line=record.line) from None
         if found.id in places:
             raise InputError(f"{found.id!r} is taken: line {places[found.id]}", file=path, line=record.line, field="id")
         places[found.id] = record.line

@@ -89,7 +89,10 @@ def generate(
     summary = summarise(out)
     _print(summary, out, asked, budget, as_json=as_json)
     if summary.failed:
-        typer.echo(f"veridical: {summary.failed} prompts failed; the same command asks for them again", err=True)
+        prompts_failed = "1 prompt" if summary.failed == 1 else f"{summary.failed:,} prompts"
+        which = "the first: " if summary.failed > 1 else ""
+        why = f" ({which}{show.printable(summary.reason)})" if summary.reason else ""
+        typer.echo(f"veridical: {prompts_failed} failed{why}; the same command asks again", err=True)
         raise typer.Exit(1)
 
 
