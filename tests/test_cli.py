@@ -386,6 +386,18 @@ def test_a_request_to_stop_is_met_at_once_with_status_3(tmp_path, number):
     assert process.returncode == 3 and b"Traceback" not in err and b"goes on where it stopped" in err
 
 
+def test_a_command_that_keeps_nothing_does_not_promise_to_go_on():
+    with Served(lambda request: reply(request, delay=20)) as server:
+        command = [sys.executable, "-m", "veridical", "check", "The mill opened in 1890.", "--reference", "No."]
+        process = subprocess.Popen([*command, *judged(server)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        while not server.requests:
+            assert process.poll() is None
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=20)
+    assert process.returncode == 3 and err.strip().endswith(b"veridical: stopped")
+
+
 def test_a_background_job_of_a_script_ends_by_sigterm_and_under_nohup_outlives_the_terminal(tmp_path):
     with Served(lambda request: reply(request, delay=0.2)) as server:
         process = started(server, tmp_path, ignored=(signal.SIGINT, signal.SIGHUP))

@@ -4,11 +4,14 @@ import json
 
 import pytest
 
+import search_server
 from masked_models import tiny
 from replying import reply
 from test_cli import Served, items
 from tiny_encoder import tiny_encoder
 from veridical import cli
+from veridical.models.base import ChatRequest, Message
+from veridical.safe.dry import stand_in
 
 
 def score(path, out, server, *more):
@@ -89,6 +92,33 @@ def test_the_released_pipeline_and_its_defect_by_name(tmp_path, capsys):
     assert {verdict["label"] for verdict in verdicts(tmp_path / "b")} == {"supported"}
     assert fields(tmp_path / "b")["verifier.defects"] == '["answers"]'
     assert fields(tmp_path / "b")["published_sentences"] is True
+
+
+def test_safe_prints_its_own_metric_and_says_where_nothing_was_found(tmp_path, capsys):
+    path, found = items(tmp_path / "items.jsonl", 2), [search_server.result()]
+
+    def handler(request):
+        if request.path == "/search":
+            return search_server.reply(organic=found)
+        asked = ChatRequest(messages=(Message(role="user", content=request.prompt),), max_tokens=99)
+        return stand_in(asked) or "- The mill opened in 1890."
+
+    def safe(out, server, *more):
+        web = ["--knowledge", f"web:serper+{server.url.removesuffix('/v1')}", "--judge", f"{server.url}#m"]
+        return cli.run(["score", str(path), "--out", str(tmp_path / out), *web, *more])
+
+    with Served(handler) as server:
+        assert safe("a", server, "--compat", "safe", "--json") == 0
+        published = [one["name"] for one in json.loads(capsys.readouterr().out)["scores"]]
+        assert published[0] == "f1@64" and len(published) == len(set(published))
+        assert safe("b", server, "--method", "safe", "--json") == 0
+        ours = [one["name"] for one in json.loads(capsys.readouterr().out)["scores"]]
+        assert ours[0] == "factscore(gamma=10)" and "f1@64" in ours
+        assert safe("b", server, "--method", "safe") == 0
+        assert "nothing at all" not in capsys.readouterr().out
+        found.clear()
+        assert safe("c", server, "--method", "safe") == 0
+    assert "nothing at all was found for" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("retrieval", ["dense", "hybrid"])

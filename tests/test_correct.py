@@ -119,7 +119,9 @@ def test_from_the_run_to_labels_and_back(tmp_path, capsys):
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     assert cli.run(["score", str(path), "--out", str(run)]) == 0
     to_label = tmp_path / "to_label.jsonl"
-    assert cli.run(["correct", str(run), "--draw", "12", "--out", str(to_label)]) == 0
+    capsys.readouterr()
+    assert cli.run(["correct", str(run), "--draw", "12", "--out", str(to_label), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["answers"] == 12
     assert cli.run(["correct", str(run), "--draw", "12", "--out", str(to_label)]) == 2  # it may hold labels by now
     lines = [json.loads(line) for line in to_label.read_text(encoding="utf-8").splitlines()]
     assert len(lines) == 12

@@ -19,7 +19,7 @@ RESUMABLE = (["score"], ["meta"], ["bench"], ["felm"], ["recheck"], ["generate"]
 """Commands that go on where they stopped when they are called again."""
 INTERRUPTED = 130
 """What the option parser makes of Ctrl-C."""
-INTERRUPTED_WORDS = "veridical: stopped; the same command goes on where it stopped"
+GOES_ON = "the same command goes on where it stopped"
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -48,7 +48,7 @@ def run(arguments: list[str] | None = None) -> int:
     try:
         status = command.main(arguments, prog_name="veridical", standalone_mode=False) or 0
         sys.stdout.flush()
-        return _say(INTERRUPTED_WORDS, STOPPED) if status == INTERRUPTED else status
+        return _interrupted(arguments) if status == INTERRUPTED else status
     except typer.Exit as exit_:
         return exit_.exit_code
     except typer.TyperException as error:
@@ -56,7 +56,7 @@ def run(arguments: list[str] | None = None) -> int:
             return _say(_words(error), 2)
         return _say(f"veridical: {_words(error)}", 2)
     except (KeyboardInterrupt, typer.Abort):
-        return _say(INTERRUPTED_WORDS, STOPPED)
+        return _interrupted(arguments)
     except BrokenPipeError:  # the reader of our stdout went away (head, less)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
@@ -65,14 +65,21 @@ def run(arguments: list[str] | None = None) -> int:
     except (VeridicalError, BaseExceptionGroup) as error:
         error = leaf(error)
         if isinstance(error, FatalError):
-            goes_on = (arguments or sys.argv[1:])[:1] in RESUMABLE
-            more = " (the same command goes on where it stopped)" if goes_on else ""
+            more = f" ({GOES_ON})" if _goes_on(arguments) else ""
             return _say(f"veridical: stopped: {error}{more}", STOPPED)
         if isinstance(error, UsageError):
             return _say(f"veridical: {error}", 2)
         if isinstance(error, VeridicalError):
             return _say(f"veridical: {error}", 1)
         raise error from None
+
+
+def _goes_on(arguments: list[str] | None) -> bool:
+    return (arguments or sys.argv[1:])[:1] in RESUMABLE
+
+
+def _interrupted(arguments: list[str] | None) -> int:
+    return _say(f"veridical: stopped; {GOES_ON}" if _goes_on(arguments) else "veridical: stopped", STOPPED)
 
 
 def _words(error: typer.TyperException) -> str:

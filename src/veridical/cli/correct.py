@@ -59,7 +59,7 @@ def correct(
     if (draw is not None or points is not None) and len(runs) != 1:
         raise UsageError("--draw and --plan are for one run")
     if draw is not None:
-        _draw(runs[0], draw, out, seed)
+        _draw(runs[0], draw, out, seed, as_json=as_json)
         return
     labels = [generation for path in files for generation in _labels(path)]
     if points is not None:
@@ -80,7 +80,7 @@ def _labels(path: Path) -> Iterable[Generation]:
     return read(str(path))
 
 
-def _draw(run: RunFolder, n: int, out: Path | None, seed: int) -> None:
+def _draw(run: RunFolder, n: int, out: Path | None, seed: int, *, as_json: bool) -> None:
     if out is None:
         raise UsageError("--draw needs --out FILE")
     if out.exists():
@@ -88,6 +88,9 @@ def _draw(run: RunFolder, n: int, out: Path | None, seed: int) -> None:
     chosen = list(drawn(run.reports(), n, seed=seed))
     out.write_bytes(b"".join(_row(generation) for generation in chosen))
     facts = sum(len(generation.facts or ()) for generation in chosen)
+    if as_json:
+        typer.echo(msgspec.json.encode({"answers": n, "facts": facts, "out": str(out)}).decode())
+        return
     show.out().print(
         f"{n} answers with {facts} facts: {out}\ngive each fact a label: supported, not_supported, contradicted, "
         "not_enough_evidence or irrelevant",

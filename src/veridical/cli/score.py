@@ -18,6 +18,7 @@ from ..metrics import FActScore, parse
 from ..models.cache import CallStore
 from ..models.metered import Budget
 from ..run import run
+from ..safe import PublishedSAFE
 from ..scores import scores
 from ..types import Score
 from . import show
@@ -53,9 +54,7 @@ def score(
     as_json: AsJson = False,
     config: Config = None,
 ) -> None:
-    headline = FActScore(repeats="repeats" in (setup.defect or ()), gamma=gamma)
-    wanted = [headline, *map(parse, ("factscore(gamma=0)", *DEFAULTS, *(metric or ())))]
-    spellings = list(dict.fromkeys(one.name for one in wanted))
+    spellings = _spellings(setup, gamma, metric or [])
     if fail_under is not None and not 0 <= fail_under <= 1:
         raise UsageError(f"--fail-under {fail_under}: must be between 0 and 1, as the score is")
     if parquet:
@@ -84,6 +83,17 @@ def score(
 
 DEFAULTS = ("precision", "facts")
 """Printed beside FActScore with and without its length penalty."""
+
+
+def _spellings(setup: Setup, gamma: float, further: list[str]) -> list[str]:
+    """The metrics to print, the headline first: SAFE's own with --compat safe, else FActScore."""
+    headline = FActScore(repeats="repeats" in (setup.defect or ()), gamma=gamma).name
+    own = PublishedSAFE().metric if setup.recipe == "safe" else None
+    first = [own] if own and setup.compat else []
+    wanted = [*first, headline, "factscore(gamma=0)", *DEFAULTS, *([own] if own else []), *further]
+    return list(dict.fromkeys(parse(one).name for one in wanted))
+
+
 SHOWN = 10
 """How many of the things that stayed unscored are printed."""
 
@@ -197,6 +207,8 @@ def _print(
         out.print(f"    … and {len(left) - SHOWN} more (--json lists them all)", markup=False)
     counts, foreign = show.verdicts(folder.reports()), _foreign(folder)
     if counts:
+        if bare := _bare(folder):
+            out.print(f"caution: nothing at all was found for {bare} of {counts.total()} facts", markup=False)
         out.print("verdicts: " + ", ".join(f"{label} {n}" for label, n in counts.most_common()), markup=False)
     if foreign:
         out.print(
@@ -221,6 +233,13 @@ def _cascade(folder: RunFolder, made: Method) -> CascadeSummary | None:
     """What a cascade saved, if it is one and judged anything."""
     judged = any(fact.verdict for report in folder.reports() for fact in report.facts)
     return summarise(folder.reports()) if isinstance(made.verifier, Cascade) and judged else None
+
+
+def _bare(folder: RunFolder) -> int:
+    """Facts that were judged without any evidence: a source, date or domain that does not fit looks like that."""
+    return sum(
+        bool(judged.verdict and judged.verdict.mode == "no evidence") for r in folder.reports() for judged in r.facts
+    )
 
 
 def _foreign(folder: RunFolder) -> int:
