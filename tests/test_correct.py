@@ -1,6 +1,7 @@
 """Runs and a labelled part of them, from the files to the corrected score."""
 
 import json
+import shutil
 
 import msgspec
 import pytest
@@ -121,7 +122,16 @@ def test_from_the_run_to_labels_and_back(tmp_path, capsys):
     to_label = tmp_path / "to_label.jsonl"
     capsys.readouterr()
     assert cli.run(["correct", str(run), "--draw", "12", "--out", str(to_label), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["answers"] == 12
+    drawn, said = capsys.readouterr()
+    assert json.loads(drawn)["answers"] == 12 and "unfinished" not in said
+    part = tmp_path / "part"
+    shutil.copytree(run, part)
+    reported = (run / "reports.jsonl").read_bytes().splitlines(keepends=True)
+    (part / "reports.jsonl").write_bytes(b"".join(reported[:20]))
+    assert cli.run(["correct", str(part), "--draw", "12", "--out", str(tmp_path / "part.jsonl")]) == 0
+    assert "reports 20 of 30 generations" in capsys.readouterr().err
+    assert cli.run(["freeze", str(part), "--out", str(tmp_path / "frozen.jsonl"), "--json"]) == 0
+    assert "20 of 30 generations" in capsys.readouterr().err
     assert cli.run(["correct", str(run), "--draw", "12", "--out", str(to_label)]) == 2  # it may hold labels by now
     lines = [json.loads(line) for line in to_label.read_text(encoding="utf-8").splitlines()]
     assert len(lines) == 12

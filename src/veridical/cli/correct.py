@@ -60,16 +60,20 @@ def correct(
         raise UsageError("--draw and --plan are for one run")
     if draw is not None:
         _draw(runs[0], draw, out, seed, as_json=as_json)
+        _note_unfinished(runs[0])
         return
     labels = [generation for path in files for generation in _labels(path)]
     if points is not None:
         made = plan(runs[0].reports(), labels, points / 100, rule=rule, target=target, level=level)
         _say(made, as_json=as_json)
+        _note_unfinished(runs[0])
         return
     if not files:
         raise UsageError("give files with labels; to make one: veridical correct RUN --draw 30 --out to_label.jsonl")
     named = [(Path(run.info().input).name.split(".", 1)[0], run.reports()) for run in runs]
     result = corrected(named, labels, rule=rule, target=target, level=level)
+    for run in runs:
+        _note_unfinished(run)
     if as_json:
         typer.echo(msgspec.json.encode(result).decode())
     else:
@@ -78,6 +82,14 @@ def correct(
 
 def _labels(path: Path) -> Iterable[Generation]:
     return read(str(path))
+
+
+def _note_unfinished(run: RunFolder) -> None:
+    """What is drawn or labelled out of a part that happened to be finished stands for that part only."""
+    total, found = run.info().generations, sum(1 for _ in run.reports())
+    if total is not None and found < total:
+        words = f"unfinished: {run.path} reports {found} of {total} generations"
+        show.err().print(words, style="yellow", markup=False, soft_wrap=True)
 
 
 def _draw(run: RunFolder, n: int, out: Path | None, seed: int, *, as_json: bool) -> None:

@@ -29,11 +29,11 @@ def freeze(
     folder = RunFolder(run)
     expected = folder.info().generations
     head = frozen(folder.reports(), out)
+    if expected is not None and head.generations < expected:
+        show.err().print(f"unfinished: {head.generations} of {expected} generations are reported", style="yellow")
     if as_json:
         typer.echo(msgspec.json.encode({**msgspec.to_builtins(head), "out": str(out)}).decode())
         return
-    if expected is not None and head.generations < expected:
-        show.err().print(f"unfinished: {head.generations} of {expected} generations are reported", style="yellow")
     size = out.stat().st_size / 1e6
     show.out().print(
         f"{head.generations:,} generations, {head.facts:,} facts, {head.passages:,} passages, {size:.1f} MB: {out}\n"
