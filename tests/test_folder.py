@@ -83,6 +83,14 @@ def test_other_input_or_settings_are_refused_and_fresh_starts_again(tmp_path):
     assert not run.reports_path.exists()
 
 
+def test_of_many_differences_the_input_and_a_few_are_named(tmp_path):
+    run, other = folder(tmp_path), Signature({"name": "m", "judge": "b", **{f"part.{n}": n for n in range(20)}})
+    with run.held(), pytest.raises(UsageError) as caught:
+        run.start(other, info(input_sha256="1", fields=other.fields))
+    said = str(caught.value)
+    assert "x.jsonl with other content" in said and "judge" in said and "and 17 more" in said and len(said) < 500
+
+
 def test_only_one_writer(tmp_path):
     run = folder(tmp_path)
     with run.held(), pytest.raises(UsageError, match="another process"), RunFolder(run.path).held():

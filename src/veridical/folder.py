@@ -63,6 +63,10 @@ class _Head(msgspec.Struct):
 _heads = msgspec.json.Decoder(_Head)
 
 
+_NAMED = 5
+"""Differences that a refusal names; another judge alone makes a dozen, all of which tell the same."""
+
+
 class RunFolder:
     """Paths and files of one run."""
 
@@ -122,18 +126,19 @@ class RunFolder:
 
     def _check_same(self, signature: Signature, info: RunInfo) -> None:
         before = self.info()
-        changed = signature.differences(before.fields)
-        if before.input_sha256 != info.input_sha256:
-            changed.append(f"input: {before.input} with other content")
+        other_input = before.input_sha256 != info.input_sha256
+        changed = [f"input: {before.input} with other content"] if other_input else []
         keys = sorted({*before.settings, *info.settings})
         changed += [
             f"{key}: {before.settings.get(key)!r} then, {info.settings.get(key)!r} now"
             for key in keys
             if before.settings.get(key) != info.settings.get(key)
         ]
+        changed += signature.differences(before.fields)
         if changed:
+            more = [f"and {len(changed) - _NAMED} more"] if len(changed) > _NAMED else []
             raise UsageError(
-                f"{self.path} holds a run made otherwise ({'; '.join(changed)}). "
+                f"{self.path} holds a run made otherwise ({'; '.join(changed[:_NAMED] + more)}). "
                 "Use another --out, or --fresh to start again (paid calls stay in its cache)."
             )
 
