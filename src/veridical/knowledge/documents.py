@@ -34,6 +34,14 @@ class Record(Struct, frozen=True, kw_only=True):
     sections: tuple[Section, ...]
     url: str | None = None
     redirects: tuple[str, ...] = ()
+    target: str | None = None
+    """The title of another page, to which this title only leads: a redirect of a dump, which has no text itself."""
+    disambiguation: bool = False
+    """The page only lists what its title may mean."""
+    choices: tuple[str, ...] = ()
+    """The titles that a disambiguation page lists."""
+    plain: bool = False
+    """Its markup could not be read as a whole: the text is plainer than it could be."""
     cut: bool = False
     """The sections are passages already."""
     file: str = ""
