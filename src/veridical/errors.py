@@ -23,6 +23,10 @@ class VeridicalError(Exception):
     spent: Any = None
     """What a failed model call has cost all the same (a `ChatReply` without text, see `models/bill.py`)."""
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Another process gets it whole, whatever arguments its class takes."""
+        return _again, (type(self), self.args, self.__dict__)
+
 
 class UsageError(VeridicalError):
     """The caller asked for something impossible."""
@@ -80,3 +84,10 @@ def leaf(error: BaseException) -> BaseException:
         return error
     leaves = [leaf(inner) for inner in error.exceptions]
     return next((inner for inner in leaves if isinstance(inner, FatalError)), leaves[0])
+
+
+def _again(kind: type[VeridicalError], args: tuple[Any, ...], state: dict[str, Any]) -> VeridicalError:
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(state)
+    return error
