@@ -1,5 +1,6 @@
 import gzip
 import json
+import random
 
 import pytest
 from hypothesis import given, settings
@@ -7,9 +8,9 @@ from hypothesis import strategies as st
 
 from knowledge_files import PAGES, factscore_db, jsonl, store
 from veridical.errors import InputError, UsageError
-from veridical.knowledge import sources
 from veridical.knowledge.documents import Record, Section
 from veridical.knowledge.sources import Bad, files, pages
+from veridical.knowledge.sources import json as json_source
 
 
 def titles(path):
@@ -75,17 +76,21 @@ def test_compressed_json_lines(tmp_path):
 
 
 def test_w1_a_cut_off_or_damaged_archive(tmp_path):
-    whole = gzip.compress(jsonl(tmp_path / "p.jsonl", PAGES * 50).read_bytes())
+    rows = [{"title": f"Page {n}", "text": random.Random(n).randbytes(2000).hex()} for n in range(100)]
+    whole = gzip.compress(jsonl(tmp_path / "p.jsonl", rows).read_bytes())
     path = tmp_path / "pages.jsonl.gz"
-    for content in (whole[: len(whole) // 2], b"<html>", whole[:200] + b"\x00" * 50 + whole[250:]):
+    for content in (whole[: len(whole) // 2], whole[:99_000] + b"\x00" * 50 + whole[99_050:]):
         path.write_bytes(content)
-        with pytest.raises(InputError, match="damaged or cut off gzip archive"):
-            titles(path)
+        *found, bad = pages(path)  # what stands before the break is kept
+        assert len(found) > 20 and isinstance(bad, Bad) and "damaged or cut off gzip archive" in str(bad.error())
+    path.write_bytes(b"<html>")
+    with pytest.raises(InputError, match="expected JSON packed with gzip, found an HTML page"):
+        titles(path)
 
 
 @pytest.mark.parametrize("chunk", [7, 64, 1 << 20])
 def test_a_json_array_in_any_chunks(tmp_path, monkeypatch, chunk):
-    monkeypatch.setattr(sources, "_CHUNK", chunk)
+    monkeypatch.setattr(json_source, "_CHUNK", chunk)
     path = tmp_path / "pages.json"
     path.write_text(" \n" + json.dumps(PAGES, indent=2) + "\n", encoding="utf-8")
     assert titles(path) == [row["title"] for row in PAGES]
@@ -128,7 +133,7 @@ json_values = st.recursive(
 def test_any_array_is_read_as_json_reads_it(tmp_path_factory, values):
     path = tmp_path_factory.mktemp("array") / "a.json"
     path.write_text(json.dumps(values), encoding="utf-8")
-    assert list(sources._elements(path)) == values
+    assert list(json_source.elements(path)) == values
 
 
 def test_parquet(tmp_path):
@@ -161,9 +166,9 @@ def test_a_folder_is_read_with_all_below_it_in_order(tmp_path):
 
 
 def test_a_file_that_cannot_be_read_says_what_can(tmp_path):
-    (tmp_path / "pages.docx").write_bytes(b"PK")
+    (tmp_path / "pages.odt").write_bytes(b"PK")
     with pytest.raises(UsageError, match=r"cannot be read as pages; what can is \.jsonl"):
-        files(tmp_path / "pages.docx")
+        files(tmp_path / "pages.odt")
 
 
 # --- text and Markdown ---------------------------------------------------------------------------------------------
@@ -207,8 +212,8 @@ def test_a_rule_at_the_start_is_no_front_matter(tmp_path):
 
 def test_a_text_file_that_is_not_utf8(tmp_path):
     (tmp_path / "a.txt").write_bytes("Łódź".encode("iso-8859-2"))
-    with pytest.raises(InputError, match="not UTF-8"):
-        titles(tmp_path / "a.txt")
+    [bad] = pages(tmp_path / "a.txt")  # one file's trouble: the others of a folder can go on
+    assert isinstance(bad, Bad) and bad.reason == "not UTF-8"
 
 
 def test_our_own_format_is_not_a_source(tmp_path):

@@ -99,13 +99,18 @@ class Readers:
         return None
 
 
-async def _started(seconds: int) -> Process:
+def environment() -> dict[str, str]:
+    """Of a process that reads what strangers wrote."""
     environ = {name: os.environ[name] for name in _PASSED if name in os.environ}
     environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(_PACKAGES), environ.get("PYTHONPATH"))))
+    return environ
+
+
+async def _started(seconds: int) -> Process:
     try:
         return await asyncio.create_subprocess_exec(
             sys.executable, "-P", "-m", "veridical.knowledge.web.reader", str(seconds + 5),
-            stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=environ,
+            stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=environment(),
         )  # fmt: skip
     except OSError as error:
         raise SearchError(f"no process to read pages can be started: {error}") from error

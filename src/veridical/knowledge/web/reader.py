@@ -14,6 +14,7 @@ import re
 import signal
 import struct
 import sys
+from collections.abc import Callable
 from html.parser import HTMLParser
 from typing import Any, BinaryIO
 
@@ -50,6 +51,8 @@ class Extracted(Struct, frozen=True, kw_only=True):
     title: str = ""
     date: str | None = None
     """When it was published, if it says so; of a PDF, when it was changed (ISO date)."""
+    cut: bool = False
+    """It says more, past the most pages or characters."""
 
 
 class Job(Struct, frozen=True, kw_only=True):
@@ -77,11 +80,11 @@ def readable(content_type: str) -> bool:
     return kind in HTML or kind in PLAIN or kind == PDF or kind in UNKNOWN
 
 
-def read(body: bytes, content_type: str, url: str) -> Extracted:
+def read(body: bytes, content_type: str, url: str, *, pages: int = PAGES, characters: int = CHARACTERS) -> Extracted:
     """The text of a page, in lines without runs of blanks. Raises `SearchError` for what cannot be read or is empty."""
     kind = kind_of(content_type)
     if body[:1024].lstrip()[:5] == b"%PDF-":
-        found = _pdf(body)
+        found = _pdf(body, pages, characters)
     elif kind in HTML or (kind in UNKNOWN and _looks_like_html(body)):
         found = _html(decode(body, content_type, html=True), url)
     elif kind in PLAIN:
@@ -90,10 +93,15 @@ def read(body: bytes, content_type: str, url: str) -> Extracted:
         raise SearchError("the PDF is broken")
     else:
         raise SearchError(f"{kind or 'a page of unknown type'} is not read")
-    text = "\n".join(_line(line) for line in found.text[:CHARACTERS].splitlines()).strip()
+    text = "\n".join(_line(line) for line in found.text[:characters].splitlines()).strip()
     if not text:
         raise SearchError("the page has no text")
-    return Extracted(text=text, title=_line(found.title.replace("\n", " "))[:_LONGEST_TITLE], date=found.date)
+    return Extracted(
+        text=text,
+        title=_line(found.title.replace("\n", " "))[:_LONGEST_TITLE],
+        date=found.date,
+        cut=found.cut or len(found.text) > characters,
+    )
 
 
 def _line(text: str) -> str:
@@ -182,7 +190,7 @@ class _Stripper(HTMLParser):
 # PDF
 
 
-def _pdf(body: bytes) -> Extracted:
+def _pdf(body: bytes, pages: int, characters: int) -> Extracted:
     import pypdf
     from pypdf.errors import DependencyError, FileNotDecryptedError
 
@@ -190,9 +198,9 @@ def _pdf(body: bytes) -> Extracted:
         document = pypdf.PdfReader(io.BytesIO(body))
         if document.is_encrypted and not document.decrypt(""):  # most are only closed to editing
             raise SearchError("the PDF is encrypted")
-        texts, size = [], 0
+        texts, size, cut = [], 0, False
         for place, page in enumerate(document.pages):
-            if place >= PAGES or size > CHARACTERS:
+            if cut := place >= pages or size > characters:
                 break
             texts.append(page.extract_text() or "")
             size += len(texts[-1])
@@ -203,7 +211,7 @@ def _pdf(body: bytes) -> Extracted:
     except Exception as error:  # a parser of broken files, fed by strangers
         raise SearchError("the PDF is broken") from error
     title, date = _about(document)
-    return Extracted(text="\n\n".join(texts), title=title, date=date)
+    return Extracted(text="\n\n".join(texts), title=title, date=date, cut=cut)
 
 
 def _about(document: Any) -> tuple[str, str | None]:
@@ -232,7 +240,12 @@ def outcome(job: Job, body: bytes) -> Outcome:
         return Outcome(trouble=f"the page cannot be read: {type(error).__name__}")
 
 
-def main(seconds: int) -> None:
+def answer(job: bytes, body: bytes) -> bytes:
+    """What the process of `extract.Readers` answers."""
+    return msgspec.json.encode(outcome(msgspec.json.decode(job, type=Job), body))
+
+
+def main(seconds: int, answer: Callable[[bytes, bytes], bytes] = answer) -> None:
     """Answer jobs until stdin ends. A job that takes longer than `seconds` ends the process, parent or no parent."""
     source, target = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints is no answer
@@ -245,9 +258,9 @@ def main(seconds: int) -> None:
     alarm = getattr(signal, "alarm", lambda _: None)  # not on Windows
     while (head := _frame(source)) is not None and (body := _frame(source)) is not None:
         alarm(seconds)
-        answer = msgspec.json.encode(outcome(msgspec.json.decode(head, type=Job), body))
+        answered = answer(head, body)
         alarm(0)
-        target.write(framed(answer))
+        target.write(framed(answered))
         target.flush()
 
 
