@@ -1,6 +1,7 @@
 """`veridical meta` from the command line: offline, with a model over HTTP, resumed, compared, calibrated."""
 
 import json
+from collections import Counter
 
 import pytest
 
@@ -8,6 +9,8 @@ from loopback import chat, error, usage
 from test_cli import Served
 from veridical import cli
 from veridical.calibration import Calibration
+from veridical.cli import meta
+from veridical.meta.sets.rows import pair
 
 
 @pytest.fixture
@@ -58,7 +61,28 @@ def test_offline_and_compared(mine, tmp_path, capsys):
     assert "without a verdict: verify:ParseError 1" in shown
 
 
-def test_a_part_keeps_whole_clusters_and_is_the_same_again(mine, tmp_path, capsys):
+def test_a_part_has_as_many_clusters_as_can_be_and_whole_pairs():
+    claims = [
+        pair(
+            f"{cluster}-{number}",
+            "A claim.",
+            "supported",
+            ["It."],
+            cluster=str(cluster),
+            pair=f"{cluster} {number // 2}",
+        )
+        for cluster in range(5)
+        for number in range(8)
+    ]
+    kept = meta._some(claims, 20, 0)
+    assert [claim.id for claim in claims if claim in kept] == [claim.id for claim in kept]
+    clusters = Counter(claim.metadata["cluster"] for claim in kept)
+    assert clusters == {str(cluster): 4 for cluster in range(5)}
+    assert all(count == 2 for count in Counter(claim.metadata["pair"] for claim in kept).values())
+    assert meta._some(claims, 20, 1) != kept
+
+
+def test_a_part_is_the_same_again(mine, tmp_path, capsys):
     for name in "ab":
         assert (
             cli.run(["meta", str(mine), "--sample", "10", "--seed", "3", "--json", "--out", str(tmp_path / name)]) == 0

@@ -138,12 +138,20 @@ def _folder(out: Path | None) -> Iterator[Path]:
 
 
 def _some(claims: list[Generation], size: int | None, seed: int) -> list[Generation]:
-    """Whole clusters at random until there are `size` claims, so that intervals stay true; in the set's order."""
+    """A claim of each cluster at random, then a second of each, until there are `size`; in the set's order.
+
+    As many clusters as can be, since it is their number that makes intervals narrow. The sides of a minimal pair stay
+    together.
+    """
     if size is None or size >= len(claims):
         return claims
-    salted = {c.id: hashlib.sha256(f"{seed}{c.metadata['cluster']}".encode()).digest() for c in claims}
-    ranked = sorted(claims, key=lambda claim: (salted[claim.id], claim.id))
-    kept = {claim.id for claim in ranked[:size]}
+    clusters: dict[Any, dict[Any, list[str]]] = {}
+    for claim in sorted(claims, key=lambda claim: hashlib.sha256(f"{seed}{claim.id}".encode()).digest()):
+        own = clusters.setdefault(claim.metadata["cluster"], {})
+        own.setdefault(claim.metadata.get("pair", claim.id), []).append(claim.id)
+    turns = ((turn, ids) for own in clusters.values() for turn, ids in enumerate(own.values()))
+    ranked = [id_ for _, ids in sorted(turns, key=lambda one: one[0]) for id_ in ids]
+    kept = set(ranked[:size])
     return [claim for claim in claims if claim.id in kept]
 
 
