@@ -164,7 +164,9 @@ def slices(stream: streams.Stream) -> Iterator[Slice | streams.Break | Tail]:
             at += _drop(held, end)
             state = _OUTSIDE
     if not broken:
-        yield Tail(at=at + len(held), closed=_END in last, page=bytes(held) if state == _INSIDE else None)
+        size = at + len(held)
+        closed = _END in last or (size < len(_END) and _END.endswith(last.strip()))  # the unit was cut amid the tag
+        yield Tail(at=size, closed=closed, page=bytes(held) if state == _INSIDE else None)
 
 
 def _drop(held: bytearray, count: int) -> int:
