@@ -84,9 +84,11 @@ class _Visit:
         self._fetcher = fetcher(self._store)
         self._runner = asyncio.Runner()
         self._loop = self._runner.get_loop()
+        self._task: asyncio.Task[object] | None = None
 
     def fetch(self, batch: Sequence[tuple[int, str]]) -> list[Record | Bad]:
         async def together() -> list[Record | Bad]:
+            self._task = asyncio.current_task()
             return await asyncio.gather(*(self._one(number, link) for number, link in batch))
 
         return self._runner.run(together())
@@ -109,7 +111,7 @@ class _Visit:
 
     def stop(self) -> None:
         """From another thread: give up what is under way."""
-        self._loop.call_soon_threadsafe(lambda: [task.cancel() for task in asyncio.all_tasks(self._loop)])
+        self._loop.call_soon_threadsafe(lambda: self._task and self._task.cancel())
 
     def close(self) -> None:
         self._runner.run(self._fetcher.close())
