@@ -1,0 +1,116 @@
+"""What the names on a page mean, language by language: read from `data/`, which is all that a further language needs.
+
+`data/en.toml` holds what English Wikipedia uses, and other wikis have copied much of it; `data/xx.toml` is laid over it.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+_MANY = 50_000
+"""Names whose meaning is remembered, so that a dump full of invented names does not fill the memory."""
+
+
+@cache
+def data(name: str) -> dict[str, Any]:
+    """The table `data/{name}.toml`, or {} if there is none."""
+    path = files(__package__) / "data" / f"{name}.toml"
+    return tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+
+
+@dataclass(frozen=True)
+class Language:
+    """Names and forms of one language's wiki. Built by `language`."""
+
+    code: str
+    months: tuple[str, ...]
+    date: str
+    date_day_first: str
+    month_year: str
+    aged: str
+    hidden: frozenset[str]
+    """Prefixes of links that show nothing: pictures and categories."""
+    category: frozenset[str]
+    interwiki: frozenset[str]
+    template: frozenset[str]
+    trailing: frozenset[str]
+    """Headings of parts that only point elsewhere."""
+    disambiguation_title: tuple[str, ...]
+    redirect: tuple[str, ...]
+    variants: bool
+    templates: dict[str, str]
+    starts: tuple[tuple[str, str], ...]
+    ends: tuple[tuple[str, str], ...]
+    keys: dict[str, str]
+    """How the names of parameters read."""
+    _known: dict[str, str | None] = field(default_factory=dict, repr=False, compare=False)
+
+    def family(self, name: str) -> str | None:
+        """The family of the template `name` (lower case, single blanks); None if nothing is known of it."""
+        try:
+            return self._known[name]
+        except KeyError:
+            found = self._look_up(name)
+            if len(self._known) < _MANY:
+                self._known[name] = found
+            return found
+
+    def _look_up(self, name: str) -> str | None:
+        if name in self.templates:
+            return self.templates[name]
+        for prefix, family in self.starts:
+            if name.startswith(prefix):
+                return family
+        for suffix, family in self.ends:
+            if name.endswith(suffix):
+                return family
+        return None
+
+
+def language(code: str) -> Language:
+    """The language of a wiki by its code ("en", "pt-br"); an unknown one gets what all wikis share."""
+    code = code.lower().partition("-")[0].partition("_")[0]
+    return _language(code if code.isalpha() and code.isascii() and len(code) <= 3 and data(code) else "en")
+
+
+@cache
+def _language(code: str) -> Language:
+    common, english, own = data("common"), data("en"), data(code)
+
+    def union(key: str) -> list[str]:
+        return [*english.get(key, ()), *own.get(key, ()), *common.get(key, ())]
+
+    def affixes(key: str) -> tuple[tuple[str, str], ...]:
+        """Longest first, so that the more telling one decides."""
+        pairs = {
+            affix: family for table in (english, own) for family, names in table.get(key, {}).items() for affix in names
+        }
+        return tuple(sorted(pairs.items(), key=lambda pair: -len(pair[0])))
+
+    category = frozenset(union("category"))
+    return Language(
+        code=code,
+        months=tuple(own.get("months", english["months"])),
+        **{key: own.get(key, english[key]) for key in ("date", "date_day_first", "month_year", "aged")},
+        hidden=category | frozenset(union("file")),
+        category=category,
+        interwiki=frozenset(common["interwiki"]),
+        template=frozenset(union("template")),
+        trailing=frozenset(union("trailing")),
+        disambiguation_title=tuple(union("disambiguation_title")),
+        redirect=tuple(dict.fromkeys(union("redirect"))),
+        variants=code in common["variants"],
+        templates={
+            name: family
+            for table in (english, own)
+            for family, names in table.get("templates", {}).items()
+            for name in names
+        },
+        starts=affixes("starts"),
+        ends=affixes("ends"),
+        keys={**data("keys"), **own.get("keys", {})},
+    )

@@ -1,0 +1,58 @@
+"""The parts of a page under their headings, without those that only point elsewhere."""
+
+from __future__ import annotations
+
+import re
+
+from ..documents import Section
+from .languages import Language
+
+_HEADING = re.compile(r"\n(={1,6})([^\n]+)")
+_MARK = re.compile(r"\n[*#:;]+[ ]?")
+_RULE = re.compile(r"\n-{4,}")
+_BLANK = re.compile(r"\n{3,}")
+
+
+def parts(text: str, language: Language) -> list[Section]:
+    """Sections of a cleaned text in order, the lead with heading ""; only those with text."""
+    text = "\n" + text.replace(" \n", "\n").replace("\n ", "\n")
+    sections: list[Section] = []
+    level, heading, position = 0, "", 0
+    trailing = 0
+    for found in _HEADING.finditer(text):
+        name = found[2].rstrip()
+        if not name.endswith("="):
+            continue
+        _add(sections, text[position : found.start()], heading, bool(trailing))
+        position = found.end()
+        level = min(len(found[1]), len(name) - len(name.rstrip("=")))
+        heading = name.strip("= ")
+        if trailing and level <= trailing:
+            trailing = 0
+        if not trailing and heading.lower().rstrip(":") in language.trailing:
+            trailing = level
+    _add(sections, text[position:], heading, bool(trailing))
+    return sections
+
+
+def _add(sections: list[Section], text: str, heading: str, trailing: bool) -> None:
+    text = lines(text)
+    if text and not (trailing and _only_points(text)):
+        sections.append(Section(text=text, heading=heading))
+
+
+def lines(text: str) -> str:
+    """Lists as lines with "- ", indents and rules gone, at most one blank line."""
+    text = _MARK.sub(_marked, text if text[:1] == "\n" else f"\n{text}")
+    if "\n----" in text:
+        text = _RULE.sub("\n", text)
+    return _BLANK.sub("\n\n", text).strip()
+
+
+def _marked(found: re.Match[str]) -> str:
+    return "\n- " if found[0].rstrip()[-1] in "*#" else "\n"
+
+
+def _only_points(text: str) -> bool:
+    """Whether a part holds nothing but items of lists."""
+    return all(not line or line.startswith("- ") for line in text.split("\n"))

@@ -1,0 +1,46 @@
+"""A value of an infobox or a table: one line, whatever lists and breaks it was written with."""
+
+from __future__ import annotations
+
+import re
+
+from .signs import icons_named
+
+_BREAK = re.compile(r"[ \t,;]{0,3}<(?:br|p|/p|li|/li|div|/div|hr|ul|/ul|ol|/ol)\b[^<>]{0,200}>[ \t]*", re.IGNORECASE)
+_FILE = re.compile(r"[^\s|]{1,200}\.(?:jpe?g|png|svg|gif|tiff?|webp|ogg|ogv|wav|webm|pdf)", re.IGNORECASE)
+_SETTING = re.compile(
+    r"\d+ ?(?:px|em|pt|%?;)|#[0-9a-f]{3,8}|(?:left|right|center|none|auto|collapsed|expanded|inherit|transparent|nowrap)",
+    re.IGNORECASE,
+)
+
+
+def flat(text: str) -> str:
+    """`text` on one line: items of a list with commas, or with semicolons where they have commas themselves."""
+    if "<" in text:
+        text = _BREAK.sub("\n*", text)
+    text = icons_named(text).strip()
+    if "\n" not in text:
+        return text.lstrip("*#:; ") if text[:1] in "*#:;" else text
+    listed: list[str] = []
+    for line in text.split("\n"):
+        item = line.strip()
+        if not item:
+            continue
+        mark = item[0] in "*#:;"
+        item = item.lstrip("*#:; ")
+        if mark or not listed:
+            if item:
+                listed.append(item)
+        else:
+            listed[-1] += f" {item}"
+    return enumerated(listed)
+
+
+def enumerated(items: list[str]) -> str:
+    items = [item.rstrip(",;") for item in items if item.strip(" ,;")]
+    return ("; " if any("," in item for item in items) else ", ").join(items)
+
+
+def is_setting(value: str) -> bool:
+    """Whether a value only sets the looks: a size, a colour, a side, the name of a picture."""
+    return len(value) < 220 and bool(_SETTING.fullmatch(value) or _FILE.fullmatch(value))
