@@ -88,6 +88,27 @@ def test_w1_what_is_no_json_is_named_at_once(tmp_path, content, said):
         next(units([path]))
 
 
+def test_w6_titles_of_files_are_composed(tmp_path):
+    (tmp_path / "Jose\u0301_Pen\u0303a.txt").write_text("He was a poet.", encoding="utf-8")
+    [record] = pages(tmp_path / "Jose\u0301_Pen\u0303a.txt")
+    assert isinstance(record, Record) and record.title == "José Peña"
+
+
+def test_ids_are_kept_as_text(tmp_path):
+    rows = [{"title": "A", "text": "x", "id": one} for one in (7, "q", None, 1.5, 2**70)]
+    assert [page.id for page in pages(jsonl(tmp_path / "p.jsonl", rows)) if isinstance(page, Record)] == [
+        "7", "q", None, None, None,
+    ]  # fmt: skip
+
+
+def test_arrays_in_other_archives(tmp_path):
+    import bz2
+
+    path = tmp_path / "p.json.bz2"
+    path.write_bytes(bz2.compress(json.dumps(PAGES).encode()))
+    assert [title for title, _ in seen(pages(path))] == [row["title"] for row in PAGES]
+
+
 def test_json_lines_in_other_archives(tmp_path):
     import bz2
     import lzma

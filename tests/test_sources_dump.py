@@ -94,6 +94,13 @@ def test_streams_that_begin_amid_pages(tmp_path, small_units):
     assert len(pieces) > 5 and titles(found) == TITLES and troubles(found) == []
 
 
+def test_padding_behind_the_last_stream_is_no_damage(tmp_path):
+    path = tmp_path / "w.xml.bz2"
+    path.write_bytes(multistream(PAGES, 20)[0] + bytes(1000))
+    found = list(pages(path))
+    assert titles(found) == TITLES and troubles(found) == []
+
+
 def test_an_index_alone_is_no_source(tmp_path):
     (tmp_path / "enwiki-20230401-pages-articles-multistream-index.txt.bz2").write_bytes(multistream(PAGES, 5)[1])
     with pytest.raises(UsageError, match="the index of a dump, which is not needed; give the dump itself"):

@@ -137,7 +137,7 @@ def slices(stream: streams.Stream) -> Iterator[Slice | streams.Break | Tail]:
             held.clear()
             continue
         held += piece
-        last = (last + piece)[-64:]
+        last = (last + piece[-64:])[-64:]
         while True:
             if state == _OUTSIDE:
                 begin = _OPEN.search(held)

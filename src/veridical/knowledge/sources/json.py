@@ -23,7 +23,8 @@ _MARK = b"\xef\xbb\xbf"
 def units(path: Path) -> Iterator[Unit]:
     head = packed.head(path, expected="JSON")
     start = head.removeprefix(_MARK).lstrip()
-    if path.name.lower().removesuffix(".gz").endswith(".json") and start.startswith(b"["):
+    named = path.stem if packed.packing(path) else path.name
+    if named.lower().endswith(".json") and start.startswith(b"["):
         yield whole(path, "json")
         return
     lines = [line.lstrip() for line in head.removeprefix(_MARK).split(b"\n")]

@@ -92,22 +92,28 @@ def ask(job: Job, body: bytes) -> Answer:
         process = _started()
     assert process.stdin is not None
     assert process.stdout is not None
-    timer = threading.Timer(SECONDS, process.kill)
+    late: list[bool] = []
+
+    def stop() -> None:
+        late.append(True)
+        process.kill()
+
+    timer = threading.Timer(SECONDS, stop)
     timer.start()
-    late = False
     try:
         process.stdin.write(reader.framed(msgspec.json.encode(job)) + reader.framed(body))
         process.stdin.flush()
         size = struct.unpack(">I", _exactly(process.stdout, 4))[0]
         answer = msgspec.json.decode(_exactly(process.stdout, size), type=Answer)
     except (OSError, EOFError):
-        late = not timer.is_alive()
         process.kill()
         process.wait()
         return Answer(trouble=f"it could not be read within {SECONDS} s" if late else "it stopped its reader")
     finally:
         timer.cancel()
-    _kept[os.getpid()] = process
+    if _kept.setdefault(os.getpid(), process) is not process:  # another thread has kept its own
+        process.kill()
+        process.wait()
     return answer
 
 

@@ -41,19 +41,26 @@ def record(value: Any, file: str, line: int) -> Record | Bad:
     redirects = value.get(field) or []
     if not isinstance(redirects, list) or not all(isinstance(name, str) for name in redirects):
         return bad("a list of strings is needed", field)
+    number = _id(value.get("id"))
     if not storable(
-        title, url or "", str(value.get("id")), *redirects, *(section.heading + section.text for section in sections)
+        title, url or "", number or "", *redirects, *(section.heading + section.text for section in sections)
     ):
         return bad("half a surrogate pair, so no valid Unicode")
     return Record(
         title=title.strip(),
         sections=sections,
         url=url or None,
-        id=str(value["id"]) if isinstance(value.get("id"), str | int) else None,
+        id=number,
         redirects=tuple(redirects),
         file=file,
         line=line,
     )
+
+
+def _id(value: Any) -> str | None:
+    if isinstance(value, int) and value.bit_length() > 64:  # printing a long one takes long
+        return None
+    return str(value) if isinstance(value, str | int) else None
 
 
 def storable(*texts: str) -> bool:

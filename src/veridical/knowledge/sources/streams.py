@@ -145,8 +145,10 @@ def _streams(file: IO[bytes], piece: Unit) -> Stream:
         except OSError as error:
             if error.errno is not None:
                 raise
-            yield _damage(str(error), begun + fed, "bzip2")
             found = next_stream(file, begun + 1)
+            if found is None and fed == len(raw) and not raw.startswith(b"BZh"):
+                return  # padding behind the last stream
+            yield _damage(str(error), begun + fed, "bzip2")
             if found is None:
                 return
             begun = found
