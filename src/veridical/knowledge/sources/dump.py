@@ -214,7 +214,7 @@ def nothing(path: Path | str, passed: Passed) -> InputError:
 
 def _result(one: Slice, piece: Unit, wiki: mediawiki.Site, language: str, passed: Passed) -> Record | Bad | None:
     """The page as a record, as what is wrong with it, or None for one that is passed over."""
-    from ..wikitext import article  # it compiles much, which other kinds need not wait for
+    from ..wikitext import article, redirect_target  # it compiles much, which other kinds need not wait for
 
     if (said := _NS.search(one.data, 0, 4096)) and int(said[1]):
         passed[wiki.label(int(said[1]))] += 1
@@ -236,9 +236,9 @@ def _result(one: Slice, piece: Unit, wiki: mediawiki.Site, language: str, passed
         "date": page.timestamp,
         "file": name,
     }
-    if page.target:
+    if target := page.redirect or redirect_target(page.text, language=language):
         passed["redirects"] += 1
-        return Record(sections=(), target=page.target, **known)
+        return Record(sections=(), target=target, **known)
     if page.model not in ("wikitext", "text"):
         passed[f"with content model {page.model[:40]}"] += 1
     elif not page.text.strip():

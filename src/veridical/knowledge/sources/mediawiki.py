@@ -16,13 +16,6 @@ from ...types import Struct
 _CONTROL = bytes(n for n in range(32) if n not in (9, 10, 13))
 _SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")
 _REFERENCE = re.compile(rb"&#(x[0-9a-fA-F]{1,8}|[0-9]{1,9});")
-_REDIRECT = re.compile(
-    r"\s*#\s?(?:redirect|weiterleitung|redirection|redirecci[óo]n|redirecionamento|rinvia|rimando|doorverwijzing|przekieruj|"
-    r"patrz|omdirigering|omdiriger|ohjaus|uudelleenohjaus|y[öo]nlend[iİ]rme|перенаправление|перенапр|перенаправлення|"
-    r"пренасочване|přesměruj|átirányítás|ανακατευθυνση|redirecteaza|alih|đổi|重定向|重新導向|転送|リダイレクト|넘겨주기|تحويل|"
-    r"تغییر_مسیر|הפניה)\s*:?\s*\[\[\s*:?([^\]|#<>\n]+)",
-    re.IGNORECASE,
-)
 _WIKIMEDIA = re.compile(r"(?:^|\.)(?:wikipedia|wiktionary|wikibooks|wikiquote|wikisource|wikiversity|wikivoyage)\.org$")
 _LICENCE_4 = "20230607"
 """Day from which Wikimedia's terms of use name version 4.0 of the licence."""
@@ -73,19 +66,12 @@ class Page(Struct, frozen=True, kw_only=True):
     ns: int | None = None
     id: str = ""
     redirect: str | None = None
+    """Title that it leads to, as the element says, without its section."""
     timestamp: str | None = None
     model: str = "wikitext"
     text: str = ""
     stub: bool = False
     """The text was left out of the export."""
-
-    @property
-    def target(self) -> str | None:
-        """Title that it leads to, if it is a redirect."""
-        if self.redirect:  # exports before 2012 have the element without the title
-            return self.redirect.partition("#")[0].replace("_", " ").strip() or None
-        found = _REDIRECT.match(self.text) if "#" in self.text[:100] else None
-        return found[1].replace("_", " ").strip() if found else None
 
 
 class _Elements:
@@ -188,6 +174,11 @@ def _allowed(reference: re.Match[bytes]) -> bytes:
     return reference[0] if allowed else b""
 
 
+def _bare(title: str) -> str | None:
+    """None for an export of before 2012, which has the element without the title."""
+    return title.partition("#")[0].replace("_", " ").strip() or None
+
+
 def _page(data: bytes, complete: bool) -> Page:
     told: dict[str, object] = {}
 
@@ -204,7 +195,7 @@ def _page(data: bytes, complete: bool) -> Page:
             "page/title": keep("title"),
             "page/id": keep("id"),
             "page/ns": lambda text, _: told.update(ns=int(text)) if text.strip().lstrip("-").isdigit() else None,
-            "page/redirect": lambda text, said: told.update(redirect=said.get("title", "")),
+            "page/redirect": lambda text, said: told.update(redirect=_bare(said.get("title", ""))),
             "page/revision/timestamp": keep("timestamp"),
             "page/revision/model": keep("model"),
             "page/revision/text": body,

@@ -11,6 +11,8 @@ from typing import Any
 from . import packed, rows
 from .base import BIGGEST, Bad, Kind, Pages, Passed, Unit, shown, unusable, whole
 
+_COLUMNS = ("id", "title", "text", "url")
+
 
 def units(path: Path) -> Iterator[Unit]:
     """One: where a row ends is known only after all before it, since a quoted field may hold line ends."""
@@ -35,9 +37,7 @@ def read(piece: Unit, language: str | None, passed: Passed) -> Pages:
             except csv.Error as error:
                 yield Bad(reason="no row of a table", detail=str(error), file=name, line=line)
                 return
-            known = {
-                column: value for column, value in zip(columns, row, strict=False) if column in ("title", "text", "url")
-            }
+            known = {column: value for column, value in zip(columns, row, strict=False) if column in _COLUMNS}
             if row:
                 yield rows.record(known, name, line)
             line = reader.line_num + 1
