@@ -21,6 +21,9 @@ class Page:
     """Where the first heading stands in the source: a box in front of it tells of the page's subject."""
     at: int = 0
     """Where the template stands that is read now."""
+    called: str = ""
+    """Its name as written."""
+    source: str = ""
     boxes: list[tuple[str, str]] = field(default_factory=list)
     """Infoboxes: name and text."""
     disambiguation: bool = False
@@ -37,6 +40,9 @@ class Call:
         self.named: dict[str, str] = {}
         if rest is None:
             return
+        if "=" not in rest:
+            self.values = [piece.strip() for piece in rest.split("|")]
+            return
         values = self.values
         for piece in rest.split("|"):
             key, equals, value = piece.partition("=")
@@ -46,9 +52,11 @@ class Call:
             key = key.strip()
             if key.isdecimal():
                 place = int(key[:4]) - 1
-                if 0 <= place < min(_MOST, len(values) + 10):
+                if 0 <= place < _MOST:
                     values.extend([""] * (place + 1 - len(values)))
                     values[place] = value.strip()
+                else:
+                    self.named[key] = value.strip()
             else:
                 self.named[key] = value.strip()
 

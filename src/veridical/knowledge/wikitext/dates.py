@@ -39,7 +39,7 @@ def named(language: Language, month: str) -> str:
 
 
 def _day_first(call: Call) -> bool:
-    return call.on("df")
+    return call.on("df") or call.get("format") == "dmy"
 
 
 def date(call: Call, page: Page) -> str:
@@ -108,10 +108,16 @@ def _death(call: Call, page: Page, death: list[str], birth: list[str], *, day_fi
     if not any(death):
         return " ".join(call.filled()) or GAP
     died = written(page.language, *(death + ["", "", ""])[:3], day_first=day_first or _day_first(call))
-    years = elapsed(birth, death)
+    years = elapsed(_numbered(page.language, birth), _numbered(page.language, death))
     if years is None and len(birth) > 0 and _YEARS.fullmatch(died) and _YEARS.fullmatch(birth[0]):
         years = str(int(died) - int(birth[0]))
     return f"{died} ({page.language.aged} {years})" if years else died
+
+
+def _numbered(language: Language, date: list[str]) -> list[str]:
+    """With the month by its number."""
+    months = [name.lower() for name in language.months]
+    return [str(months.index(part.lower()) + 1) if part.lower() in months else part for part in date]
 
 
 def elapsed(start: list[str], end: list[str]) -> str | None:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from .calls import Call, Page
-from .rows import ended, fact, is_looks, readable
+from .rows import KEYS, ended, fact, is_looks, readable
 from .signs import GAP
 from .values import flat, is_setting
 
 LONGEST = 4000
 """Characters of one value; a longer one is cut at a sentence's end or a blank."""
 _NUMBERED = re.compile(r"([^\d]{1,60})(\d{1,3})")
-_PAIRED = re.compile(r"([a-z ]{1,40}?)_?(name|info|data)(\d{0,3})(_sec\d)?", re.IGNORECASE)
-_LABELS = ("title", "type", "name", "label")
+_PAIRED = re.compile(r"([a-z ]{1,40}?)_?(name|info|data|date)(\d{0,3})(_sec\d)?", re.IGNORECASE)
+_LABEL = re.compile(r"(.{0,40}?)_?(?:title|type|label)(\d{0,3})(_sec\d)?")
+_POWERS = ("km2", "mi2", "m2", "km3", "m3", "ft2", "ft3")
 _GROUPS = ("youth", "college", "national", "manager", "loan", "coach", "club")
 """Beginnings that make numbered parameters a group of their own: youthyears1, youthclubs1."""
 
@@ -22,11 +24,12 @@ def infobox(call: Call, page: Page) -> str:
     """Sets the box aside as a passage of the page; nothing of it stays in the text."""
     text = passage(call, page)
     if text:
-        page.boxes.append((heading(call.name), text))
+        page.boxes.append((heading(page.called), text))
     return GAP
 
 
 def heading(name: str) -> str:
+    name = " ".join(name.replace("_", " ").split())
     return name[:1].upper() + name[1:]
 
 
@@ -51,14 +54,21 @@ def _cut(value: str) -> str:
     return value if len(value) <= LONGEST else value[:LONGEST].rpartition(" ")[0]
 
 
+@lru_cache(maxsize=KEYS)
+def _number(key: str) -> tuple[str, str] | None:
+    """The group and the number of a numbered key, if it is one."""
+    found = _NUMBERED.fullmatch(key)
+    if not found or key.endswith(_POWERS) or _PAIRED.fullmatch(key):
+        return None
+    return next((start for start in _GROUPS if found[1].startswith(start) and found[1] != "clubs"), ""), found[2]
+
+
 def _groups(values: dict[str, str]) -> dict[str, tuple[str, ...]]:
     """Every key that has others of the same number beside it, with all of them: years1, clubs1, caps1, goals1."""
     numbered: dict[tuple[str, str], list[str]] = {}
     for key in values:
-        found = _NUMBERED.fullmatch(key)
-        if found and not _PAIRED.fullmatch(key):
-            beginning = next((start for start in _GROUPS if found[1].startswith(start) and found[1] != "clubs"), "")
-            numbered.setdefault((beginning, found[2]), []).append(key)
+        if (number := _number(key)) and not _is_label(key, values):
+            numbered.setdefault(number, []).append(key)
     return {key: tuple(keys) for keys in numbered.values() if len(keys) > 1 for key in keys}
 
 
@@ -74,28 +84,38 @@ def _single(key: str, values: dict[str, str], used: set[str], page: Page) -> str
     if place and (where := next((other for other in place if other in values), None)):
         used.add(where)
         return f"{readable(key, page.language)}: {value}, {values[where]}"
+    for name in _labels(key):
+        if name in values and len(values[name]) < 80:
+            used.add(name)
+            return f"{values[name]}: {value}"
+    return "" if _is_label(key, values) else fact(key, value, page.language)
+
+
+@lru_cache(maxsize=KEYS)
+def _labels(key: str) -> tuple[str, ...]:
+    """Keys whose value may name that of `key`: subdivision_type1 for subdivision_name1."""
     found = _PAIRED.fullmatch(key)
-    if found:
-        base, _, number, part = found.groups(default="")
-        for label in _LABELS:
-            for name in (f"{base}_{label}{number}{part}", f"{label}{number}", f"{base}{number}_{label}"):
-                if name in values and name != key and len(values[name]) < 80:
-                    used.add(name)
-                    return f"{values[name]}: {value}"
-    if _is_label(key, values):
-        return ""
-    return fact(key, value, page.language)
+    if not found:
+        return ()
+    base, kind, number, part = found.groups(default="")
+    if kind.lower() == "data" and not base:
+        return (f"label{number}",)
+    return tuple(f"{base}_{label}{number}{part}" for label in ("title", "type", "name", "label") if label != kind)
+
+
+@lru_cache(maxsize=KEYS)
+def _labelled(key: str) -> tuple[str, ...]:
+    """Keys whose value may be named by that of `key`."""
+    found = _LABEL.fullmatch(key)
+    if not found:
+        return ()
+    base, number, part = found.groups(default="")
+    return tuple(f"{base}_{other}{number}{part}" for other in ("name", "info", "date")) if base else (f"data{number}",)
 
 
 def _is_label(key: str, values: dict[str, str]) -> bool:
-    """Whether a later parameter is named by this one: its line says it."""
-    found = re.fullmatch(r"(.{0,40}?)_?(?:title|type|label)(\d{0,3})(_sec\d)?", key)
-    if not found:
-        return False
-    base, number, part = found.groups(default="")
-    return any(f"{base}_{other}{number}{part}" in values for other in ("name", "info")) or (
-        not base and f"data{number}" in values
-    )
+    """Whether another parameter is named by this one: its line says it."""
+    return any(other in values for other in _labelled(key))
 
 
 _PLACES = {

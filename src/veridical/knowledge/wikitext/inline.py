@@ -141,6 +141,8 @@ def healed(text: str) -> str:
         elif before == " ":
             if after in " .,;:)!?":
                 last = out[-1] = last.rstrip(" ")
+                if last[-1:] in ",;" and after in ",;":
+                    piece = piece.lstrip(",;")
                 if last[-1:] == "(":
                     piece = piece.lstrip(" ,;:")
                 elif last[-1:] in ",;" and after == ")":

@@ -6,23 +6,20 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
-
-_MANY = 50_000
-"""Names whose meaning is remembered, so that a dump full of invented names does not fill the memory."""
 
 
 @cache
 def data(name: str) -> dict[str, Any]:
     """The table `data/{name}.toml`, or {} if there is none."""
-    path = files(__package__) / "data" / f"{name}.toml"
+    path = files(__name__.rpartition(".")[0]) / "data" / f"{name}.toml"
     return tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Language:
     """Names and forms of one language's wiki. Built by `language`."""
 
@@ -47,27 +44,15 @@ class Language:
     ends: tuple[tuple[str, str], ...]
     keys: dict[str, str]
     """How the names of parameters read."""
-    _known: dict[str, str | None] = field(default_factory=dict, repr=False, compare=False)
 
     def family(self, name: str) -> str | None:
         """The family of the template `name` (lower case, single blanks); None if nothing is known of it."""
-        try:
-            return self._known[name]
-        except KeyError:
-            found = self._look_up(name)
-            if len(self._known) < _MANY:
-                self._known[name] = found
-            return found
-
-    def _look_up(self, name: str) -> str | None:
         if name in self.templates:
             return self.templates[name]
-        for prefix, family in self.starts:
-            if name.startswith(prefix):
-                return family
-        for suffix, family in self.ends:
-            if name.endswith(suffix):
-                return family
+        for affixes, fits in ((self.starts, name.startswith), (self.ends, name.endswith)):
+            for affix, family in affixes:
+                if fits(affix):
+                    return family
         return None
 
 

@@ -53,9 +53,13 @@ def _tricked(target: str) -> str:
 def link(body: str, language: Language) -> str:
     """The text of a link whose content was already read."""
     target, pipe, label = body.partition("|")
-    if "\n" in target:
+    if "\n" in target or ("\n\n" in label and not shows_nothing(target, language)):
         return unclosed_link(body, language)
     return linked(target, label.strip("\n") if pipe else None, language)
+
+
+def shows_nothing(target: str, language: Language) -> bool:
+    return target.partition(":")[0].strip().lower() in language.hidden
 
 
 def unclosed_link(text: str, language: Language) -> str:
@@ -65,6 +69,9 @@ def unclosed_link(text: str, language: Language) -> str:
         line = text.find("\n")
         return GAP + (text[line:] if line >= 0 else "")
     line, newline, rest = text.partition("\n")
+    end = line.find("]")
+    if end >= 0 and "[" not in line[:end]:
+        line = line[:end] + line[end + 1 :]
     return line.replace("|", " ", 1) + newline + rest
 
 

@@ -87,7 +87,7 @@ def _amount(number: str) -> str:
 
 def _with_unit(number: str, code: str) -> str:
     name = unit(code)
-    glue = "" if name.startswith(("°", "%", "'", '"')) else " "
+    glue = "" if name.startswith(("%", "'", '"')) else " "
     return f"{number}{glue}{name}".rstrip()
 
 

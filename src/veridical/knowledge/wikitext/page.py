@@ -19,7 +19,7 @@ from .tokens import Readers, expand
 
 _READERS = Readers(template=template, table=table)
 _REDIRECT = re.compile(r"\s*#\s*([^\s\[:]{2,30})\s*:?\s*\[\[([^\[\]|\n]{1,300})(?:\|[^\[\]\n]{0,300})?\]\]")
-_LISTED = re.compile(r"(?:^|\n)[*#:]+[^\n\[]{0,300}(?:\[(?!\[)[^\n\[]{0,300})?\[\[([^\[\]|\n{}]{1,300})")
+_LISTED = re.compile(r"(?:^|\n)[*#:]+[^\n\[,]{0,20}\[\[([^\[\]|\n{}]{1,300})")
 
 
 class Article(Struct, frozen=True, kw_only=True):
@@ -61,7 +61,7 @@ def _careful(source: str, title: str, language: Language) -> Article:
         return Article()
     source, aside = set_aside(source)
     lead = source.find("\n==")
-    page = Page(title=title, language=language, lead=lead if lead >= 0 else len(source))
+    page = Page(title=title, language=language, lead=lead if lead >= 0 else len(source), source=source)
     text = cleaned(expand(source, page, _READERS), variants=language.variants)
     sections = parts(text, language)
     boxes = [
@@ -92,7 +92,7 @@ def choices(source: str, language: Language) -> tuple[str, ...]:
     titles: dict[str, None] = {}
     for found in _LISTED.finditer(source):
         target = found[1].partition("#")[0].strip(" :").replace("_", " ")
-        if target and linked(target, None, language) == target:
+        if target and linked(target, None, language) == target and not _is_titled_so(target, language):
             titles[target[:1].upper() + target[1:]] = None
     return tuple(titles)
 

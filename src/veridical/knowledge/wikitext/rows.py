@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 
 from .calls import Call
 from .languages import Language, data
@@ -12,6 +12,8 @@ from .values import flat, is_setting
 
 _FIGURE = re.compile(r"[-−+]?\d[\d.,]{0,20}")
 _DIGITS = "0123456789"
+KEYS = 20_000
+"""Names of parameters whose reading is remembered: most pages use the same ones."""
 
 
 @cache
@@ -20,6 +22,7 @@ def _skipped() -> tuple[frozenset[str], tuple[str, ...], tuple[str, ...]]:
     return frozenset(keys["names"]), tuple(keys["starts"]), tuple(keys["ends"])
 
 
+@lru_cache(maxsize=KEYS)
 def is_looks(key: str) -> bool:
     """Whether a parameter only sets looks, or shows a picture."""
     names, starts, ends = _skipped()
@@ -28,33 +31,38 @@ def is_looks(key: str) -> bool:
     return plain in names or key in names or key.startswith(starts) or plain.endswith(ends)
 
 
-def readable(key: str, language: Language) -> str:
+@lru_cache(maxsize=KEYS)
+def readable(key: str, language: Language, *, numbered: bool = False) -> str:
     """birth_place as "Birthplace", population_total as "Population total"."""
     key = key.strip()
-    known = language.keys.get(key.lower()) or language.keys.get(key.lower().rstrip(_DIGITS).rstrip("_ "))
-    if known:
-        return known
-    text = " ".join(key.rstrip(_DIGITS).replace("_", " ").replace("-", " ").split()) or key
-    return text[:1].upper() + text[1:]
+    base = key.rstrip(_DIGITS)
+    if not base:
+        return key
+    number = f" {key[len(base) :]}" if numbered and base != key else ""
+    base = base.rstrip("_ ")
+    if known := language.keys.get(key.lower()) or language.keys.get(base.lower()):
+        return known + number
+    text = " ".join(base.replace("_", " ").replace("-", " ").split()) or key
+    return text[:1].upper() + text[1:] + number
 
 
 def measured(key: str, value: str) -> tuple[str, str]:
     """area_km2 of 1572 as area of "1572 km²"; other keys and values stay."""
     base, line, code = key.rpartition("_")
-    if line and _FIGURE.fullmatch(value):
+    if line and value[:1] in "0123456789-−+" and _FIGURE.fullmatch(value):
         name = data("keys_skipped")["units"].get(code.lower())
         if name:
             return base.removesuffix("_sq") or key, f"{value} {'sq ' if base.endswith('_sq') else ''}{unit(name)}"
     return key, value
 
 
-def fact(key: str, value: str, language: Language) -> str:
+def fact(key: str, value: str, language: Language, *, numbered: bool = False) -> str:
     """Such as "Votes: 12,345"; "" where the value says nothing."""
     text = flat(value)
     if not text or is_setting(text):
         return ""
     key, text = measured(key, text)
-    name = readable(key, language)
+    name = readable(key, language, numbered=numbered)
     if name.endswith("%"):
         name, text = name[:-1].strip(), text if "%" in text else f"{text}%"
     return f"{name}: {text}"
@@ -62,7 +70,9 @@ def fact(key: str, value: str, language: Language) -> str:
 
 def sentence(call: Call, language: Language) -> str:
     """All arguments as one sentence on a line of its own; "" if none says anything."""
-    facts = [fact(key, value, language) for key, value in call.named.items() if value and not is_looks(key)]
+    facts = [
+        fact(key, value, language, numbered=True) for key, value in call.named.items() if value and not is_looks(key)
+    ]
     facts += [flat(value) for value in call.values if value and not is_setting(value)]
     text = "; ".join(part.rstrip(";. ") for part in facts if part)
     return f"\n{ended(text)}\n" if text else ""

@@ -9,6 +9,7 @@ from .languages import Language
 
 _HEADING = re.compile(r"\n(={1,6})([^\n]+)")
 _MARK = re.compile(r"\n[*#:;]+[ ]?")
+_EMPTY = re.compile(r"\n- (?=\n|\Z)")
 _RULE = re.compile(r"\n-{4,}")
 _BLANK = re.compile(r"\n{3,}")
 
@@ -43,7 +44,7 @@ def _add(sections: list[Section], text: str, heading: str, trailing: bool) -> No
 
 def lines(text: str) -> str:
     """Lists as lines with "- ", indents and rules gone, at most one blank line."""
-    text = _MARK.sub(_marked, text if text[:1] == "\n" else f"\n{text}")
+    text = _EMPTY.sub("", _MARK.sub(_marked, text if text[:1] == "\n" else f"\n{text}"))
     if "\n----" in text:
         text = _RULE.sub("\n", text)
     return _BLANK.sub("\n\n", text).strip()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from .calls import Call, Handler, Page
 from .languages import data
 from .rows import sentence
@@ -76,9 +78,15 @@ def medal(call: Call, page: Page) -> str:
     return f"\n* {won}: {text}\n" if won else f"\n* {text}\n"
 
 
+_TOLD = re.compile(r"election box (majority|turnout|total|registered electors|rejected|swing|gain|hold|win)\b.*")
+"""Rows that only their template's name tells apart."""
+
+
 def record(call: Call, page: Page) -> str:
     """A template that is one row: {{Election box candidate|party=…|votes=…}}."""
-    return sentence(call, page.language) or GAP
+    text = sentence(call, page.language)
+    told = _TOLD.fullmatch(call.name)
+    return f"\n{told[1].capitalize()}: {text.strip()}\n" if told and text else text or GAP
 
 
 FAMILIES: dict[str, Handler] = {

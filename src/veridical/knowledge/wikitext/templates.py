@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from . import dates, functions, numbers, sport, words
+from functools import lru_cache
+
+from . import abroad, dates, functions, numbers, sport, words
 from .calls import Call, Handler, Page
 from .infobox import infobox
-from .languages import data
+from .languages import Language, data
 from .rows import sentence
 from .signs import GAP
 from .values import is_setting
@@ -15,35 +17,46 @@ FAMILIES: dict[str, Handler] = {
     **numbers.FAMILIES,
     **words.FAMILIES,
     **sport.FAMILIES,
+    **abroad.FAMILIES,
     "infobox": infobox,
 }
 MOST_VALUES = 6
 """Unnamed arguments up to which an unknown template is taken for text."""
 FEWEST_FACTS = 3
 """Named arguments from which an unknown template on lines of its own is a row of facts."""
+NAMES = 50_000
+"""Names whose family is remembered, so that a dump full of invented names does not fill the memory."""
 _PREFIXES = ("subst:", "safesubst:", "msg:", "msgnw:", "raw:")
 
 
 def template(body: str, page: Page) -> str:
     """The text of {{body}}, whose inner templates and links are read already; `GAP` for nothing."""
     head, bar, tail = body.partition("|")
-    rest = tail if bar else None
-    name = head.strip()
-    family = page.language.family(name) if name.islower() or not name.isascii() else None
-    if family is None:
-        if "\n" in name or len(name) > 200:
-            name = " ".join(name.split())
-        if ":" in name or rest is None or name[:1] == "#":
-            name = _unprefixed(name, page)
-            text = functions.call(name, rest, page)
-            if text is not None:
-                return text
-        written, name = name, normal(name)
-        family = page.language.family(name) or _by_form(name, written)
+    known = _known(head, page.language)
+    if known is None or not bar:
+        # It may be a parser function, or a word for the page: {{#if:…}}, {{PAGENAME}}.
+        name = _unprefixed(" ".join(head.split()), page)
+        text = functions.call(name, tail if bar else None, page)
+        if text is not None:
+            return text
+        known = _named(name, page.language)
+    name, family = known
     if family == "drop":
         return GAP
-    call = Call(name, rest)
-    return FAMILIES[family](call, page) if family else unknown(call, rest, page)
+    page.called = head
+    call = Call(name, tail if bar else None)
+    return FAMILIES[family](call, page) if family else unknown(call, tail if bar else None, page)
+
+
+@lru_cache(maxsize=NAMES)
+def _known(head: str, language: Language) -> tuple[str, str | None] | None:
+    """The normal name and the family of a template as it is written; None if it may be no template."""
+    return None if ":" in head or head.lstrip()[:1] == "#" else _named(head, language)
+
+
+def _named(name: str, language: Language) -> tuple[str, str | None]:
+    written, name = name.strip(), normal(name)
+    return name, language.family(name) or _by_form(name, written)
 
 
 def normal(name: str) -> str:

@@ -195,14 +195,18 @@ class _Expansion:
         """The lines of arguments are read, the rest is text."""
         found = _PARAMETERS.match(body)
         stop = found.end() if found else 0
+        if self.stack[-1].kind == _TEMPLATE and not reader:
+            # The lines below its own may well be arguments of the template around it.
+            stop = body.find("\n") if "\n" in body else len(body)
         own, rest = body[:stop], body[stop:]
         if reader:
             self._put(reader(own, self.page))
-        elif "\n" in own.strip():
+        elif "\n" in own.strip() or self.stack[-1].kind == _TEMPLATE:
             self._put(self.readers.template(own, self.page))
         else:
             name, bar, value = own.partition("|")
-            self.stack[-1].parts.append(value.replace("|", " ") if bar else name or GAP)
+            text = value.replace("|", " ") if bar else name
+            self.stack[-1].parts.append((text if "{" in text else text.replace("}", "")) or GAP)
         self.stack[-1].parts.append(rest)
 
 
@@ -211,4 +215,4 @@ _HEADING = re.compile(r"\n==[^=\n][^\n]*==[ \t]*\n")
 
 def _is_swallowed(body: str) -> bool:
     """Whether a heading stands inside: then the end belongs to some later template, and this one has none."""
-    return len(body) > 1000 and _HEADING.search(body) is not None
+    return _HEADING.search(body) is not None

@@ -6,12 +6,12 @@ import re
 
 from .signs import icons_named
 
-_BREAK = re.compile(r"[ \t,;]{0,3}<(?:br|p|/p|li|/li|div|/div|hr|ul|/ul|ol|/ol)\b[^<>]{0,200}>[ \t]*", re.IGNORECASE)
-_FILE = re.compile(r"[^\s|]{1,200}\.(?:jpe?g|png|svg|gif|tiff?|webp|ogg|ogv|wav|webm|pdf)", re.IGNORECASE)
-_SETTING = re.compile(
-    r"\d+ ?(?:px|em|pt|%?;)|#[0-9a-f]{3,8}|(?:left|right|center|none|auto|collapsed|expanded|inherit|transparent|nowrap)",
-    re.IGNORECASE,
+_BREAK = re.compile(
+    r"[ \t,;]{0,3}<(?:br|p|/p|li|/li|div|/div|hr|ul|/ul|ol|/ol|center|/center)\b[^<>]{0,200}>[ \t]*", re.IGNORECASE
 )
+_FILE = re.compile(r"[^\s|]{1,200}\.(?:jpe?g|png|svg|gif|tiff?|webp|ogg|ogv|wav|webm|pdf)", re.IGNORECASE)
+_SETTING = re.compile(r"\d+ ?(?:px|em|pt|%?;)|#[0-9a-fA-F]{3,8}")
+_SIDES = frozenset("left right center none auto collapsed expanded inherit transparent nowrap".split())
 
 
 def flat(text: str) -> str:
@@ -19,8 +19,10 @@ def flat(text: str) -> str:
     if "<" in text:
         text = _BREAK.sub("\n*", text)
     text = icons_named(text).strip()
+    if "}" in text and "{" not in text:
+        text = text.replace("}", "")
     if "\n" not in text:
-        return text.lstrip("*#:; ") if text[:1] in "*#:;" else text
+        return text.lstrip("*#:; ") or text if text[:1] in "*#:;" else text
     listed: list[str] = []
     for line in text.split("\n"):
         item = line.strip()
@@ -43,4 +45,10 @@ def enumerated(items: list[str]) -> str:
 
 def is_setting(value: str) -> bool:
     """Whether a value only sets the looks: a size, a colour, a side, the name of a picture."""
-    return len(value) < 220 and bool(_SETTING.fullmatch(value) or _FILE.fullmatch(value))
+    if len(value) > 220 or not value:
+        return False
+    if value[0] in "0123456789#":
+        return _SETTING.fullmatch(value) is not None or ("." in value[-6:] and _FILE.fullmatch(value) is not None)
+    if "." in value[-6:]:
+        return _FILE.fullmatch(value) is not None
+    return value in _SIDES or value.lower() in _SIDES

@@ -139,6 +139,23 @@ def quote(call: Call, page: Page) -> str:
     return f"\n\n{text}\n— {said}\n\n" if said else f"\n\n{text}\n\n"
 
 
+_CITED = ("title", "chapter", "work", "journal", "newspaper", "publisher", "location")
+
+
+def citation(call: Call, page: Page) -> str:
+    """A work in a list of works: "Solvang, Ingrid (1936). Havets kulde. Aschehoug." Elsewhere it is a reference."""
+    if page.source[max(0, page.at - 3) : page.at].strip(" ")[-1:] not in ("*", "#"):
+        return GAP
+    names = [call.get(f"last{number}", f"author{number}", f"surname{number}") for number in ("", "1", "2", "3")]
+    given = [call.get(f"first{number}", f"given{number}") for number in ("", "1", "2", "3")]
+    authors = "; ".join(", ".join(filter(None, pair)) for pair in zip(names, given, strict=True) if pair[0])
+    year = call.get("year", "date")
+    opening = f"{authors} ({year})" if authors and year else authors or year
+    parts = [opening, *(call.get(key) for key in _CITED)]
+    text = ". ".join(part.rstrip(".") for part in parts if part)
+    return f"{text}." if text else GAP
+
+
 def ruby(call: Call, page: Page) -> str:
     return f"{call.value(0)} ({call.value(1)})" if call.value(1) else call.value(0) or GAP
 
@@ -154,6 +171,7 @@ def _fixed(text: str) -> Handler:
 
 FAMILIES: dict[str, Handler] = {
     "drop": drop,
+    "citation": citation,
     "ipa": drop,
     "inflation_year": drop,
     "first": first,
@@ -163,6 +181,7 @@ FAMILIES: dict[str, Handler] = {
     "second_or_first": first,
     "lang": lang,
     "literal": literal,
+    "nee": lambda call, page: f"née {call.value(0)}".strip(),
     "nihongo": nihongo,
     "zh": chinese,
     "ill": interlanguage,
