@@ -35,7 +35,7 @@ LAYERS = [
     "methods",
     "inputs folder export datasets",
     "benchmarks",
-    "meta",
+    "meta decomposition",
     "run estimate recheck",
     "generate",
     "felm",

@@ -18,11 +18,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
-from measure import comma_split
-from run import DATA, SYSTEMS, Response, read
+from run import DATA, SYSTEMS
 
 from veridical.clauses import ClauseDecomposer
 from veridical.decompose import Decomposer, LLMDecomposer
+from veridical.decomposition import Response, labelled
+from veridical.decomposition.trivial import pieces
 from veridical.models.cache import CallStore
 from veridical.models.factory import open_model
 from veridical.stats import Correlation, pearson, spearman
@@ -47,7 +48,7 @@ def whole(one: Response, text: str) -> Row:
     return Row(text, msgspec.structs.replace(one.generation, text=text), sum(map(len, one.model)), people(one))
 
 
-def labelled(one: Response, text: str) -> Row:
+def kept_sentences(one: Response, text: str) -> Row:
     """The annotated sentences with people's facts, a line each."""
     kept = [sentence.text for sentence, facts in zip(one.sentences, one.human, strict=True) if facts]
     joined = "\n".join(kept)
@@ -92,7 +93,7 @@ async def table(rows: list[Row], topics: list[str], decomposers: list[tuple[str,
     trivial: list[tuple[str, Callable[[Row], int]]] = [
         ("words", lambda row: len(row.text.split())),
         ("sentences", lambda row: len(split(row.text))),
-        ('pieces between commas, "and", …', lambda row: sum(len(comma_split(s.text)) for s in split(row.text))),
+        ('pieces between commas, "and", …', lambda row: sum(len(pieces(s.text)) for s in split(row.text))),
         ("InstructGPT's facts, which people began with", lambda row: row.model),
     ]
     for name, count in trivial:
@@ -110,7 +111,7 @@ def texts(folder: Path, system: str) -> dict[str, str]:
 
 
 async def measured(folder: Path, first: int | None, model: str | None, cache: Path) -> None:
-    responses = [one for system in SYSTEMS for one in list(read(system, folder))[:first] if people(one)]
+    responses = [one for system in SYSTEMS for one in labelled(folder / f"{system}.jsonl")[:first] if people(one)]
     written = {name: text for system in SYSTEMS for name, text in texts(folder, system).items()}
     topics = [one.topic for one in responses]
     decomposers: list[tuple[str, Decomposer]] = [("clauses", ClauseDecomposer())]
@@ -119,7 +120,7 @@ async def measured(folder: Path, first: int | None, model: str | None, cache: Pa
     if opened:
         decomposers.append((opened.name, LLMDecomposer(model=opened)))
     try:
-        for name, way in (("Whole responses", whole), ("Sentences that people took facts from", labelled)):
+        for name, way in (("Whole responses", whole), ("Sentences that people took facts from", kept_sentences)):
             print(f"\n{name}")
             await table([way(one, written[one.generation.id]) for one in responses], topics, decomposers)
     finally:

@@ -17,6 +17,7 @@ COMMANDS: dict[str, str] = {
     "compare": "Runs side by side on their common prompts: differences, intervals, ranking.",
     "agree": "Runs against people's labels: error rate, F1, balanced accuracy, ranking.",
     "agreement": "Annotators against each other: raw agreement, kappa, alpha.",
+    "decomposers": "Decomposers against facts that people wrote.",
     "felm": "FELM: an evaluator against its labels of segments.",
     "recheck": "What one source did not support, judged again by another.",
     "freeze": "The facts and the evidence of a run in one file, for other judges.",
