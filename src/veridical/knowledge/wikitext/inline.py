@@ -122,6 +122,10 @@ def converted(text: str, *, variants: bool) -> str:
 _SCRIPTS = ("zh-hans", "zh-cn", "zh", "sr-ec", "sr-cyrl")
 
 
+_WIDE = "\u2e7f"
+"""Scripts behind it put no blanks between words."""
+
+
 def healed(text: str) -> str:
     """Closes what was taken out: no words glued together, no blanks before a comma, no empty parentheses."""
     if GAP not in text:
@@ -149,7 +153,7 @@ def healed(text: str) -> str:
                     out[-1] = last.rstrip(" ,;")
         elif before in ",;" and after == ")" and before:
             out[-1] = last.rstrip(" ,;")
-        elif before.isalnum() and after.isalnum():
+        elif before.isalnum() and after.isalnum() and not (before > _WIDE and after > _WIDE):
             piece = f" {piece}"
         if piece:
             out.append(piece)

@@ -113,9 +113,11 @@ class _Sentences:
         self.headers: list[str] = []
         self.down: dict[int, tuple[Cell, int]] = {}
         self.in_headers = True
+        self.narrow = False
 
     def of(self, rows: list[list[Cell]]) -> list[str]:
         lines: list[str] = []
+        self.narrow = all(len(row) == 1 and row[0].columns == 1 for row in rows)
         for row in rows:
             placed = self._placed(row)
             if all(cell.header for cell in row) and (len(row) > 1 or not self.headers or row[0].columns > 1):
@@ -157,7 +159,7 @@ class _Sentences:
 
     def _header_row(self, placed: list[tuple[int, Cell, bool]], row: list[Cell]) -> list[str]:
         shown = [cell.text for cell in row if cell.text]
-        if len(row) == 1 and (row[0].columns > 1 or not self.headers):
+        if len(row) == 1 and not self.narrow and (row[0].columns > 1 or not self.headers):
             # A line over the whole table: a title in it, not the name of a column.
             return [f"{shown[0].rstrip(':')}:"] if shown else []
         if not self.in_headers:
