@@ -47,7 +47,7 @@ def date(call: Call, page: Page) -> str:
     values = call.values
     if not any(values):
         return call.get("date", "1") or GAP
-    year, month, day = (values + ["", "", ""])[:3]
+    year, month, day = [*values, "", "", ""][:3]
     if not _NUMBER.fullmatch(year) and not _ISO.fullmatch(year):
         return _loose(call, page, year, month, day)
     text = written(page.language, year, month, day, day_first=_day_first(call))
@@ -70,7 +70,7 @@ def date_day_first(call: Call, page: Page) -> str:
     values = call.values
     if not any(values):
         return GAP
-    day, month, year = (values + ["", "", ""])[:3]
+    day, month, year = [*values, "", "", ""][:3]
     if _ISO.fullmatch(day):
         return written(page.language, day)
     if not year and not month:
@@ -107,7 +107,7 @@ def death_and_age_day_first(call: Call, page: Page) -> str:
 def _death(call: Call, page: Page, death: list[str], birth: list[str], *, day_first: bool = False) -> str:
     if not any(death):
         return " ".join(call.filled()) or GAP
-    died = written(page.language, *(death + ["", "", ""])[:3], day_first=day_first or _day_first(call))
+    died = written(page.language, *[*death, "", "", ""][:3], day_first=day_first or _day_first(call))
     years = elapsed(_numbered(page.language, birth), _numbered(page.language, death))
     if years is None and len(birth) > 0 and _YEARS.fullmatch(died) and _YEARS.fullmatch(birth[0]):
         years = str(int(died) - int(birth[0]))
@@ -179,7 +179,7 @@ def as_of(call: Call, page: Page) -> str:
     """{{as of|2015|3|lc=y}}."""
     if text := call.get("alt"):
         return text
-    text = written(page.language, *(call.values + ["", "", ""])[:3], day_first=not call.on("mdy") or call.on("df"))
+    text = written(page.language, *[*call.values, "", "", ""][:3], day_first=not call.on("mdy") or call.on("df"))
     opening = "since" if call.on("since") else "as of"
     return f"{opening if call.on('lc') else opening.capitalize()} {text}" if text else GAP
 

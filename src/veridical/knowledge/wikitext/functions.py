@@ -28,7 +28,7 @@ def call(head: str, rest: str | None, page: Page) -> str | None:
         return GAP
     function = _FUNCTIONS.get(name)
     if function is None:
-        return GAP if name.startswith("#") or name in _OF_PAGES else None
+        return GAP if name.startswith("#") or name in _HIDDEN else None
     return function(first.strip(), rest.split("|") if rest is not None else [], page) or GAP
 
 
@@ -107,28 +107,28 @@ def _expr(first: str, others: list[str], page: Page) -> str:
 
 def evaluated(expression: str) -> str:
     """A sum of numbers worked out, "" if it is anything else. No recursion, no names: two stacks."""
-    tokens = _SUM.findall(expression) if len(expression) <= _LONGEST else []
-    if not tokens or "".join(tokens) != re.sub(r"\s+", "", expression):
+    parts = _SUM.findall(expression) if len(expression) <= _LONGEST else []
+    if not parts or "".join(parts) != re.sub(r"\s+", "", expression):
         return ""
     numbers: list[float] = []
     signs: list[str] = []
     try:
         number_before = False
-        for token in (*tokens, ""):
-            if token[:1].isdigit() or token[:1] == ".":
-                numbers.append(float(token))
+        for part in (*parts, ""):
+            if part[:1].isdigit() or part[:1] == ".":
+                numbers.append(float(part))
                 number_before = True
-            elif token == "(":
-                signs.append(token)
+            elif part == "(":
+                signs.append(part)
                 number_before = False
-            elif token in ("-", "−", "+") and not number_before:
-                signs.append("negative" if token != "+" else "positive")
+            elif part in ("-", "−", "+") and not number_before:
+                signs.append("negative" if part != "+" else "positive")
             else:
-                _reduce(numbers, signs, _RANK.get(token.lower(), 0))
-                if token == ")":
+                _reduce(numbers, signs, _RANK.get(part.lower(), 0))
+                if part == ")":
                     signs.pop()
-                elif token:
-                    signs.append(token.lower())
+                elif part:
+                    signs.append(part.lower())
                     number_before = False
         (result,) = numbers
         if signs:
@@ -188,38 +188,26 @@ _FUNCTIONS: dict[str, Function] = {
     "plural": _plural,
     "grammar": lambda first, others, page: _chosen(others, 0),
     "gender": lambda first, others, page: _chosen(others, 0),
-    "int": lambda first, others, page: GAP,
     "pagename": _same,
 }
-_OF_PAGES = frozenset(
-    "defaultsort defaultsortkey defaultcategorysort displaytitle sortierung sortierungsschlüssel fullurl fullurle localurl filepath "
-    "anchorencode urlencode ns canonicalurl pagesincategory numberingroup noexternallanglinks protectionlevel "
-    "сортировка_по_умолчанию clédetri ordena chiave_di_ordinamento".split()
-)
 
 
 def _title(page: Page) -> str:
     return page.title or GAP
 
 
+def _nothing(page: Page) -> str:
+    return GAP
+
+
+_HIDDEN = frozenset(data("common")["hidden_functions"])
 _PAGE: dict[str, Callable[[Page], str]] = {
-    **dict.fromkeys(
-        ("pagename", "fullpagename", "basepagename", "subpagename", "pagenamee", "article", "fullpagenamee", "subjectpagename"), _title
-    ),
-    **dict.fromkeys(
-        (
-            "currentyear", "currentmonth", "currentmonth1", "currentmonthname", "currentmonthabbrev", "currentday", "currentday2", "currentdow", "currentdayname", "currenttime",
-            "currenttimestamp", "currentweek", "localyear", "localmonth", "localday", "numberofarticles", "numberofpages", "numberofusers", "numberofedits", "sitename",
-            "server", "namespace", "talkpagename", "revisionid", "revisionyear", "revisiontimestamp", "today", "numberofactiveusers", "numberoffiles", "currentmonthnamegen", "localmonthname",
-        ),
-        lambda page: GAP,
-    ),
+    **dict.fromkeys(data("common")["title_words"], _title),
+    **dict.fromkeys(data("common")["hidden_words"], _nothing),
     "!": lambda page: "|",
     "!!": lambda page: "||",
     "(!": lambda page: "{|",
     "!)": lambda page: "|}",
     "!-": lambda page: "|-",
     "=": lambda page: "=",
-    "((": lambda page: "",
-    "))": lambda page: "",
-}  # fmt: skip
+}

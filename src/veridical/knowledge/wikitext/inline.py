@@ -1,4 +1,4 @@
-"""What is left within lines after templates, links and tables: bold, tags, addresses, entities, and the gaps they leave."""
+"""What is left within lines after templates, links and tables: bold, tags, addresses, entities, and gaps."""
 
 from __future__ import annotations
 

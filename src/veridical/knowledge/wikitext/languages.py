@@ -1,6 +1,6 @@
-"""What the names on a page mean, language by language: read from `data/`, which is all that a further language needs.
+"""What the names on a page mean, language by language: read from `data/`, all that a further language needs.
 
-`data/en.toml` holds what English Wikipedia uses, and other wikis have copied much of it; `data/xx.toml` is laid over it.
+`data/en.toml` holds what English Wikipedia uses, and other wikis have copied much of it; `data/xx.toml` lies over it.
 """
 
 from __future__ import annotations
@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
+
+_LONGEST = 40
+"""Characters of the longest beginning or end of a name that tells its family."""
 
 
 @cache
@@ -40,8 +43,8 @@ class Language:
     redirect: tuple[str, ...]
     variants: bool
     templates: dict[str, str]
-    starts: tuple[tuple[str, str], ...]
-    ends: tuple[tuple[str, str], ...]
+    starts: dict[str, str]
+    ends: dict[str, str]
     keys: dict[str, str]
     """How the names of parameters read."""
 
@@ -49,10 +52,10 @@ class Language:
         """The family of the template `name` (lower case, single blanks); None if nothing is known of it."""
         if name in self.templates:
             return self.templates[name]
-        for affixes, fits in ((self.starts, name.startswith), (self.ends, name.endswith)):
-            for affix, family in affixes:
-                if fits(affix):
-                    return family
+        # The longer the beginning that is known, the more it tells.
+        for length in range(min(_LONGEST, len(name)), 0, -1):
+            if family := self.starts.get(name[:length]) or self.ends.get(name[-length:]):
+                return family
         return None
 
 
@@ -69,12 +72,10 @@ def _language(code: str) -> Language:
     def union(key: str) -> list[str]:
         return [*english.get(key, ()), *own.get(key, ()), *common.get(key, ())]
 
-    def affixes(key: str) -> tuple[tuple[str, str], ...]:
-        """Longest first, so that the more telling one decides."""
-        pairs = {
-            affix: family for table in (english, own) for family, names in table.get(key, {}).items() for affix in names
+    def families(key: str) -> dict[str, str]:
+        return {
+            name: family for table in (english, own) for family, names in table.get(key, {}).items() for name in names
         }
-        return tuple(sorted(pairs.items(), key=lambda pair: -len(pair[0])))
 
     category = frozenset(union("category"))
     return Language(
@@ -89,13 +90,8 @@ def _language(code: str) -> Language:
         disambiguation_title=tuple(union("disambiguation_title")),
         redirect=tuple(dict.fromkeys(union("redirect"))),
         variants=code in common["variants"],
-        templates={
-            name: family
-            for table in (english, own)
-            for family, names in table.get("templates", {}).items()
-            for name in names
-        },
-        starts=affixes("starts"),
-        ends=affixes("ends"),
+        templates=families("templates"),
+        starts=families("starts"),
+        ends=families("ends"),
         keys={**data("keys"), **own.get("keys", {})},
     )

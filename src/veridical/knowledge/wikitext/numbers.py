@@ -9,12 +9,6 @@ from .languages import data
 from .signs import GAP
 
 _NUMBER = re.compile(r"[-−+±]?(?:\d[\d,.'  ]*|\.\d+)(?:e[-−+]?\d+)?(?:[ +-]?\d+//?\d+|[½¼¾⅓⅔⅛])?", re.IGNORECASE)
-_BETWEEN = {
-    "to": " to ", "-": "–", "–": "–", "to(-)": " to ", "and": " and ", "or": " or ", "by": " by ", "x": " × ", "×": " × ", "xx": " × ",
-    "by(x)": " × ", "*": " × ", "+": " + ", "and(-)": " and ", "+/-": " ± ", "±": " ± ", "&plusmn;": " ± ", "/": "/", "&ndash;": "–", "to about": " to about ",
-    "and the": " and ", "or(-)": " or ", "per": "/", "plus": " plus ", "minus": " minus ",
-}  # fmt: skip
-"""What {{convert}} allows between two numbers, and how it reads."""
 _FRACTION = re.compile(r"(\d*)\+?(\d+)//?(\d+)")
 _HIGH = str.maketrans("0123456789+-−–()n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁻⁽⁾ⁿ")
 _RAISED = re.compile(r"[0-9+\-−–()n]+")
@@ -45,8 +39,9 @@ def convert(call: Call, page: Page) -> str:
     if not values or not values[0]:
         return GAP
     text, place = _amount(values[0]), 1
-    while place + 1 < len(values) and values[place] in _BETWEEN and _is_number(values[place + 1]):
-        text += _BETWEEN[values[place]] + _amount(values[place + 1])
+    between = data("common")["between"]
+    while place + 1 < len(values) and values[place] in between and _is_number(values[place + 1]):
+        text += between[values[place]] + _amount(values[place + 1])
         place += 2
     if place >= len(values):
         return text
@@ -55,8 +50,8 @@ def convert(call: Call, page: Page) -> str:
     while place + 2 < len(values) and _is_second(values[place : place + 3]):
         text += f" {_with_unit(_amount(values[place + 1]), values[place + 2])}"
         place += 2
-    while place + 3 < len(values) and values[place + 1] in _BETWEEN and _is_number(values[place + 2]):
-        text += _BETWEEN[values[place + 1]] + _with_unit(_amount(values[place + 2]), values[place + 3])
+    while place + 3 < len(values) and values[place + 1] in between and _is_number(values[place + 2]):
+        text += between[values[place + 1]] + _with_unit(_amount(values[place + 2]), values[place + 3])
         place += 3
     return text
 

@@ -8,7 +8,8 @@ from ...types import Struct
 from ..documents import Section
 from .calls import Page
 from .inline import cleaned, without_quotes
-from .languages import Language, language as language_of
+from .languages import Language
+from .languages import language as language_of
 from .links import linked
 from .sections import lines, parts
 from .signs import KEPT, KEPT_END, without_controls

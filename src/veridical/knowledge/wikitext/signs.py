@@ -1,4 +1,4 @@
-"""Marks inside a text that is being cleaned. They are control characters, which XML forbids in a dump, so no page has them.
+"""Marks inside a text that is being cleaned: control characters, which XML forbids, so no page of a dump has them.
 
 Every other step may rely on: `GAP` is white space to `str.strip` and to regular expressions.
 """

@@ -13,10 +13,24 @@ from .signs import GAP, KEPT, KEPT_END
 _ATTRIBUTES = r"""(?:\s(?:[^>"'<]|"[^"<\n]{0,300}"|'[^'<\n]{0,300}'|["'])*+)?+"""
 """A ">" within quotes does not end the tag. Possessive, so that no tag is read twice."""
 _KEPT = ("nowiki", "pre", "math", "chem", "ce", "syntaxhighlight", "source")
-_GONE = (
-    "references gallery timeline imagemap score templatedata templatestyles graph mapframe maplink hiero indicator "
-    "includeonly inputbox categorytree ref"
-).split()
+_GONE = [
+    "references",
+    "gallery",
+    "timeline",
+    "imagemap",
+    "score",
+    "templatedata",
+    "templatestyles",
+    "graph",
+    "mapframe",
+    "maplink",
+    "hiero",
+    "indicator",
+    "includeonly",
+    "inputbox",
+    "categorytree",
+    "ref",
+]
 _OPEN = re.compile(
     rf"<(?:!--|({'|'.join((*_KEPT, *_GONE))})\b{_ATTRIBUTES}>)|</(?:ref|references|nowiki)\s*>", re.IGNORECASE
 )

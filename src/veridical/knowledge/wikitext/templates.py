@@ -54,6 +54,7 @@ def _known(head: str, language: Language) -> tuple[str, str | None] | None:
     return None if ":" in head or head.lstrip()[:1] == "#" else _named(head, language)
 
 
+@lru_cache(maxsize=NAMES)
 def _named(name: str, language: Language) -> tuple[str, str | None]:
     written, name = name.strip(), normal(name)
     return name, language.family(name) or _by_form(name, written)
@@ -69,7 +70,7 @@ def _unprefixed(name: str, page: Page) -> str:
     for prefix in _PREFIXES:
         if lower.startswith(prefix):
             name, lower = name[len(prefix) :].lstrip(), lower[len(prefix) :].lstrip()
-    space, colon, rest = lower.partition(":")
+    space, colon, _ = lower.partition(":")
     return name[len(space) + 1 :].lstrip() if colon and space.strip() in page.language.template else name
 
 
@@ -111,4 +112,26 @@ def _is_option(value: str) -> bool:
     )
 
 
-_OPTIONS = frozenset("y n yes no true false on off nocat small lc df mf mdy dmy link nolink abbr cat".split())
+_OPTIONS = frozenset(
+    [
+        "y",
+        "n",
+        "yes",
+        "no",
+        "true",
+        "false",
+        "on",
+        "off",
+        "nocat",
+        "small",
+        "lc",
+        "df",
+        "mf",
+        "mdy",
+        "dmy",
+        "link",
+        "nolink",
+        "abbr",
+        "cat",
+    ]
+)

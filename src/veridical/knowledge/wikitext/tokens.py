@@ -1,6 +1,6 @@
 """Braces and brackets: one pass over the source that reads templates, links and tables from the inside out.
 
-An opener that nothing closes gives its content back as text at the end of what surrounds it, so that it swallows nothing.
+An opener that nothing closes gives its content back as text at the end of what surrounds it: it swallows nothing.
 Nesting is bounded, so each character is copied at most `DEEPEST` times.
 """
 
@@ -67,7 +67,7 @@ class _Expansion:
                 page.at = start
                 text = template(found[3], page)
             elif group == 4:
-                self._token(found[4], start)
+                self._read(found[4], start)
                 continue
             else:
                 target, label = found.group(1, 2)
@@ -78,25 +78,25 @@ class _Expansion:
             self._give_back()
         return "".join(stack[0].parts)
 
-    def _token(self, token: str, start: int) -> None:
-        if token == _LINK:
+    def _read(self, sign: str, start: int) -> None:
+        if sign == _LINK:
             self._push(_LINK, start)
-        elif token == "]]":
+        elif sign == "]]":
             self._close(_LINK, "")
-        elif token == _TABLE:
+        elif sign == _TABLE:
             if self._starts_line(start):
                 self._push(_TABLE, start)
             else:
-                self.stack[-1].parts.append(token)
-        elif token == "|}":
+                self.stack[-1].parts.append(sign)
+        elif sign == "|}":
             if self.open[_TABLE] and self._starts_line(start):
                 self._close(_TABLE, "")
             else:
-                self.stack[-1].parts.append(token)
-        elif token[0] == "{":
-            self._openers(len(token), start)
+                self.stack[-1].parts.append(sign)
+        elif sign[0] == "{":
+            self._openers(len(sign), start)
         else:
-            self._closers(len(token))
+            self._closers(len(sign))
 
     def _starts_line(self, start: int) -> bool:
         before = self.source[max(0, start - 12) : start]

@@ -11,7 +11,9 @@ _BREAK = re.compile(
 )
 _FILE = re.compile(r"[^\s|]{1,200}\.(?:jpe?g|png|svg|gif|tiff?|webp|ogg|ogv|wav|webm|pdf)", re.IGNORECASE)
 _SETTING = re.compile(r"\d+ ?(?:px|em|pt|%?;)|#[0-9a-fA-F]{3,8}")
-_SIDES = frozenset("left right center none auto collapsed expanded inherit transparent nowrap".split())
+_SIDES = frozenset(
+    ["left", "right", "center", "none", "auto", "collapsed", "expanded", "inherit", "transparent", "nowrap"]
+)
 
 
 def flat(text: str) -> str:

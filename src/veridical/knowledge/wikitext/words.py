@@ -9,10 +9,6 @@ from .languages import data
 from .signs import GAP
 from .values import enumerated
 
-_CHINESE = (
-    ("s", "simplified Chinese"), ("t", "traditional Chinese"), ("c", "Chinese"), ("hans", "simplified Chinese"), ("hant", "traditional Chinese"), ("p", "pinyin"),
-    ("hp", "pinyin"), ("w", "Wade–Giles"), ("j", "Jyutping"), ("y", "Yale"), ("cy", "Yale"), ("poj", "Pe̍h-ōe-jī"), ("tp", "Tongyong Pinyin"), ("l", "lit."),
-)  # fmt: skip
 _ITEM = re.compile(r"\n[ \t]*[*#]")
 
 
@@ -80,7 +76,7 @@ def nihongo(call: Call, page: Page) -> str:
 
 def chinese(call: Call, page: Page) -> str:
     """{{zh|s=…|t=…|p=…|l=…}}."""
-    parts = [f"{label}: {call.named[key]}" for key, label in _CHINESE if call.named.get(key)]
+    parts = [f"{label}: {call.named[key]}" for key, label in data("common")["chinese"].items() if call.named.get(key)]
     return "; ".join(parts).replace("lit.: ", "lit. ") or ", ".join(call.filled()) or GAP
 
 
@@ -101,7 +97,7 @@ def ship(call: Call, page: Page) -> str:
         prefix, values = (
             (values[0] if values else "", values[1:]) if call.name == "ship" else ("German submarine", values)
         )
-    name, number, form = (values + ["", "", ""])[:3]
+    name, number, form = [*values, "", "", ""][:3]
     text = f"{prefix} {name}".strip()
     return f"{text} ({number})" if number and not form else text or GAP
 
