@@ -29,6 +29,7 @@ LAYERS = [
     "clauses verifiers",
     "safe frozen",
     "ensemble",
+    "calibrated",
     "cascade",
     "pipeline",
     "parts",

@@ -8,6 +8,7 @@ import pytest
 from loopback import chat, error, usage
 from test_cli import Served
 from veridical import cli
+from veridical.calibrated import Thresholds
 from veridical.calibration import Calibration
 from veridical.cli import meta
 from veridical.meta.sets.rows import pair
@@ -98,9 +99,20 @@ def test_a_calibration_is_fitted_and_used_by_a_cascade(mine, tmp_path, capsys):
     made = Calibration.load(out)
     assert made.n == 24
     assert made(0.9) >= made(0.1)
-    thresholds = json.loads((tmp_path / "calibration.thresholds.json").read_text())
-    assert thresholds.keys() == {"mine", "mine/even", "mine/odd"}
-    assert {"threshold", "balanced_accuracy", "balanced_accuracy_tuned", "n"} == thresholds["mine"].keys()
+    assert made.judge == "embedded/features-1"
+    thresholds = Thresholds.load(tmp_path / "calibration.thresholds.json")
+    assert thresholds.domains.keys() == {"mine", "mine/even", "mine/odd"}
+    assert thresholds.of("odd") == thresholds.domains["mine/odd"]
+    assert thresholds.of("elsewhere") == thresholds.of(None) == thresholds.overall
+
+
+def test_halves_share_no_document_and_are_the_set(mine, tmp_path, capsys):
+    counts = []
+    for part in ("first", "second"):
+        assert cli.run(["meta", str(mine), "--part", part, "--json", "--out", str(tmp_path / part)]) == 0
+        counts.append(json.loads(capsys.readouterr().out)["sets"][0]["n"])
+    assert sum(counts) == 24 and min(counts) > 0
+    assert cli.run(["meta", str(mine), "--part", "third"]) == 2
 
 
 def test_another_evaluator_s_verdicts(mine, tmp_path, capsys):

@@ -48,6 +48,8 @@ class Calibration(Struct, frozen=True, kw_only=True, omit_defaults=False, forbid
     n: int
     """Facts it was fitted on, at least 1."""
     name: str = "calibration"
+    judge: str = ""
+    """Name of the judge that it was fitted for, where that is known."""
     knots: tuple[tuple[float, float], ...] = ()
     """isotonic: (probability, calibrated), both rising; linear between them, constant beyond them."""
     slope: float | None = None

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from .calibrated import Calibrated
 from .cascade import Cascade
 from .decompose import Decomposer
 from .ensemble import Ensemble, Member, gives_probability
@@ -200,7 +201,7 @@ def method(name: str, parts: Parts) -> Method:
         name=name,
         decomposer=FrozenFacts(frozen) if frozen else _decomposer(estimator, parts),
         gatherer=FrozenEvidence(frozen) if frozen else estimator.gatherer,
-        verifier=estimator.verifier,
+        verifier=_calibrated(name, estimator.verifier, parts),
         triage=FrozenTriage(frozen) if frozen else estimator.triage,
         abstention=parts.abstains(),
         published_sentences=preset.published_sentences if preset else parts.published_sentences,
@@ -218,6 +219,17 @@ def _estimator(name: str, parts: Parts) -> Estimator:
         return estimators[0]
     gatherer, members = _shared(estimators)
     return _joined(gatherer, Ensemble(members=members, rule=parts.rule), estimators)
+
+
+def _calibrated(name: str, verifier: Verifier, parts: Parts) -> Verifier:
+    """With what was fitted for it; a cascade's calibration is that of its cheap judge."""
+    if "cascade" in name.split("+"):
+        if parts.thresholds:
+            raise UsageError("thresholds are for one judge, and a cascade has two")
+        return verifier
+    if not parts.calibration and not parts.thresholds:
+        return verifier
+    return Calibrated(verifier, parts.calibration, parts.thresholds, parts.domain)
 
 
 def _by(estimator: Estimator, parts: Parts) -> Estimator:
@@ -268,7 +280,7 @@ def _cautions(part: Verifier) -> Iterator[str]:
         inner = part.members
     elif isinstance(part, Cascade):
         inner = (part.cheap, part.costly)
-    elif isinstance(part, Member):
+    elif isinstance(part, Member | Calibrated):
         inner = (part.verifier,)
     for one in inner:
         yield from _cautions(one)

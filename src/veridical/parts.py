@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from .calibrated import DOMAIN, Thresholds
 from .calibration import Calibration
 from .decompose import Decomposer, GivenFacts, LLMDecomposer
 from .errors import UsageError
@@ -87,7 +88,11 @@ class Parts:
     """Of cascade: the estimator that answers what the cheap one is not sure of."""
     confidence: float = 0.9
     calibration: Calibration | None = None
-    """Of the cheap judge's probabilities."""
+    """Of the judge's probabilities; in a cascade, of the cheap judge's."""
+    thresholds: Thresholds | None = None
+    """Where the judge's supported begins, by domain; not in a cascade."""
+    domain: str = DOMAIN
+    """Field of the metadata that names a generation's domain."""
     audit: float = 0.0
     seed: int = 0
     """Of the audit."""

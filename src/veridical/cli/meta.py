@@ -17,10 +17,12 @@ import msgspec
 import numpy as np
 import typer
 
+from ..calibrated import Thresholds
 from ..calibration import fit_isotonic, fit_platt
 from ..errors import UsageError
 from ..folder import RunFolder, RunInfo
 from ..meta import SETS, LabelledSet, Measures, Paired, labelled_set, measures, paired, predicted, trivial, worth
+from ..meta.figures import threshold
 from ..meta.measures import rows
 from ..meta.predictions import written
 from ..meta.sets.factcheck import HELD_OUT
@@ -40,6 +42,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 WITHOUT = ("facts", "decomposer", "demonstrations", "shape", "abstain", "sentences", "evidence")
 IN_FLIGHT = 64
+HALVES = ("first", "second")
 SPEED = "speed.json"
 """In a run's folder: seconds, and the claims judged in them, over all its parts."""
 
@@ -65,6 +68,10 @@ def meta(
         Path | None, typer.Option(help="Write the claims with id, evidence and label to this file, and stop.")
     ] = None,
     sample_size: Annotated[int | None, typer.Option("--sample", min=1, help="Only N claims of each set.")] = None,
+    part: Annotated[
+        str | None,
+        typer.Option(help="first or second half of each set's documents: fit on one, test on the other."),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the sample and the intervals.")] = 0,
     by_domain: Annotated[bool, typer.Option("--by-domain", help="A row for each domain of a set too.")] = False,
     calibrate: Annotated[
@@ -83,11 +90,13 @@ def meta(
 ) -> None:
     chosen = [labelled_set(spec) for spec in sets]
     _together(setup, chosen, kind, predictions, pairs)
-    claims = [_some(list(one), sample_size, seed) for one in chosen]
+    if calibrate and (setup.calibration or setup.thresholds) and setup.recipe != "cascade":
+        raise UsageError("--fit-calibration fits the judge as it is: leave out --calibration and --thresholds")
+    claims = [_some(_half(list(one), part), sample_size, seed) for one in chosen]
     if pairs:
         show.err().print(f"{written(claims[0], pairs):,} claims: {pairs}", markup=False)
         return
-    spent = 0.0
+    spent, judge = 0.0, ""
     if predictions:
         found = {chosen[0].name: (predicted(claims[0], predictions), None)}
     else:
@@ -96,12 +105,13 @@ def meta(
         with _folder(out) as place:
             spent = asyncio.run(_run(chosen, claims, setup, place, cache, max_cost, fresh=fresh))
             found = {one.name: _reports(RunFolder(place / one.name)) for one in chosen}
+            judge = str(RunFolder(place / chosen[0].name).info().fields.get("verifier", ""))
     domains = by_domain or calibrate is not None
     fitted = {one.name: one.seen and not predictions and EMBEDDED in setup.names for one in chosen}
     figures = {name: _measured(name, *own, seed, seen=fitted[name], by_domain=domains) for name, own in found.items()}
     compared = [_compared(name, own[0], against, seed) for name, own in found.items()] if against else []
     if calibrate:
-        _calibrate([report for reports, _ in found.values() for report in reports], figures, calibrate, kind)
+        _calibrate([report for reports, _ in found.values() for report in reports], figures, calibrate, kind, judge)
     shown = [row for name, own in figures.items() for row in own if by_domain or row.set == name]
     beside = {name: trivial(reports) for name, (reports, _) in found.items()}
     if as_json:
@@ -135,6 +145,16 @@ def _folder(out: Path | None) -> Iterator[Path]:
         return
     with tempfile.TemporaryDirectory() as scratch:
         yield Path(scratch)
+
+
+def _half(claims: list[Generation], part: str | None) -> list[Generation]:
+    """One of two halves of the set's clusters, the same for every judge and seed."""
+    if part is None:
+        return claims
+    if part not in HALVES:
+        raise UsageError(f"--part {part}: must be one of {', '.join(HALVES)}")
+    wanted = HALVES.index(part)
+    return [c for c in claims if hashlib.sha256(str(c.metadata["cluster"]).encode()).digest()[0] % 2 == wanted]
 
 
 def _some(claims: list[Generation], size: int | None, seed: int) -> list[Generation]:
@@ -267,16 +287,20 @@ def _compared(name: str, reports: Sequence[Report], against: Path, seed: int) ->
     return paired(name, reports, list(RunFolder(against / name).reports()), seed=seed)
 
 
-def _calibrate(reports: Iterable[Report], figures: dict[str, list[Measures]], out: Path, kind: str) -> None:
-    """Write the calibration, and beside it the threshold of each set and domain."""
+def _calibrate(reports: Iterable[Report], figures: dict[str, list[Measures]], out: Path, kind: str, judge: str) -> None:
+    """Write the calibration, and beside it the threshold of each set and domain, for `score`."""
     known = [row for row in rows(reports) if row.probability is not None]
     if not known:
         raise UsageError("the judge gives no probabilities to calibrate: --read logprobs")
     fit = fit_isotonic if kind == "isotonic" else fit_platt
-    made = fit(np.array([row.probability for row in known], float), np.array([row.gold for row in known], float))
-    made.save(out)
-    names = ("n", "threshold", "balanced_accuracy", "balanced_accuracy_tuned")
-    thresholds = {row.set: {name: getattr(row, name) for name in names} for own in figures.values() for row in own}
-    beside = out.with_suffix(".thresholds.json")
-    beside.write_bytes(msgspec.json.format(msgspec.json.encode(thresholds)) + b"\n")
-    show.err().print(f"calibration of {len(known):,} claims: {out}; thresholds: {beside}", markup=False)
+    probability, gold = np.array([row.probability for row in known], float), np.array([row.gold for row in known], bool)
+    msgspec.structs.replace(fit(probability, gold.astype(float)), judge=judge).save(out)
+    told = f"calibration of {len(known):,} claims: {out}"
+    overall = threshold(gold, probability)
+    if overall is not None:  # else one class only
+        domains = {row.set: row.threshold for own in figures.values() for row in own if row.threshold is not None}
+        beside = out.with_suffix(".thresholds.json")
+        held = {name: min(1.0, value) for name, value in domains.items()}
+        Thresholds(judge=judge, overall=min(1.0, overall), domains=held).save(beside)
+        told += f"; thresholds: {beside}"
+    show.err().print(told, markup=False)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ..calibrated import Thresholds
 from ..calibration import Calibration
 from ..errors import UsageError
 from ..estimate import Named, NamedEncoder, NamedSearch
@@ -93,6 +94,8 @@ async def opened(
             costly=setup.costly,
             confidence=setup.confidence,
             calibration=Calibration.load(setup.calibration) if setup.calibration else None,
+            thresholds=Thresholds.load(setup.thresholds) if setup.thresholds else None,
+            domain=setup.domain,
             audit=setup.audit,
         )
         wanted = _wanted(setup)

@@ -15,6 +15,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from ..calibrated import DOMAIN
 from ..ensemble import RULES
 from ..errors import UsageError
 from ..methods import METHODS, WITHOUT_KNOWLEDGE
@@ -42,7 +43,6 @@ OBEYED: dict[str, tuple[str, ...]] = {
     "cheap": ("cascade",),
     "costly": ("cascade",),
     "confidence": ("cascade",),
-    "calibration": ("cascade",),
     "audit": ("cascade",),
 }
 """Options that some methods obey. For a method with none of these they are refused rather than ignored."""
@@ -54,7 +54,7 @@ COMPAT: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 ON_THE_WEB = ("pages", "as_of", "allow", "block", "language", "country")
 FROZEN = ("knowledge", "k", "retrieval", "decomposer", "facts", "steps", "all_steps", *ON_THE_WEB)
 """Options that frozen facts and evidence leave nothing to do."""
-FLAGS = {"k": "-k", "allow": "--allow-domain", "block": "--block-domain"}
+FLAGS = {"k": "-k", "domain": "--domain-field", "allow": "--allow-domain", "block": "--block-domain"}
 
 
 def _option(*names: str, help: str, **more: Any) -> Any:
@@ -173,8 +173,15 @@ class Setup:
         float, _option("--confidence", min=0.5, max=1, help="cascade: how sure the cheap judge must be.")
     ] = 0.9
     calibration: Annotated[
-        Path | None, _option("--calibration", help="cascade: file with the calibration of the cheap judge.")
+        Path | None,
+        _option("--calibration", help="Calibration of the judge's probabilities (cascade: of the cheap judge's)."),
     ] = None
+    thresholds: Annotated[
+        Path | None, _option("--thresholds", help="Where supported begins, by domain (meta --fit-calibration).")
+    ] = None
+    domain: Annotated[
+        str, _option("--domain-field", help="thresholds: field of the metadata that names the domain.")
+    ] = DOMAIN
     audit: Annotated[
         float,
         _option("--audit", min=0, max=1, help="cascade: share of the cheap answers that the costly judge checks."),
