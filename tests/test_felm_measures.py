@@ -16,9 +16,9 @@ from veridical.felm import Judgement, Policy, Prediction, Said, Sample, Unit, pa
 from veridical.felm.counts import Confusion, auc_pr, auc_roc, intervals, values
 from veridical.felm.data import load
 from veridical.felm.measures import people
-from veridical.felm.pairs import mcnemar
 from veridical.felm.records import Gold, Why
 from veridical.felm.table import HEADINGS, csv_text, markdown, remarks, rows
+from veridical.stats import mcnemar
 
 
 def sample(id_, labels, domain="wk", types=()):

@@ -130,6 +130,14 @@ def holm(ps: Sequence[float]) -> list[float]:
     return corrected
 
 
+def mcnemar(first: int, second: int) -> float:
+    """Exact two-sided p (McNemar, Psychometrika 12, 1947) for so many items on which only the first judge, and only the
+    second, is right; 1 for none. It takes items for independent."""
+    n = first + second
+    tail = sum(math.comb(n, k) for k in range(min(first, second) + 1))
+    return min(1.0, 2 * tail / 2**n) if n else 1.0
+
+
 class Correlation(Struct, frozen=True, kw_only=True, omit_defaults=False):
     """Of n pairs. `value` is None where one side does not vary: undefined, not 0."""
 

@@ -7,12 +7,11 @@ responses, and the intervals, which resample responses.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import comb
 
 import numpy as np
 
 from ..errors import UsageError
-from ..stats import randomisation
+from ..stats import mcnemar, randomisation
 from ..types import Struct
 from . import counts
 from .items import Items, Policy, items, settled
@@ -76,13 +75,6 @@ def paired(
         ways += [("excluded", decided)] if not decided.all() and decided.any() else []
         made += [_one(a.where(mask), b.where(mask), at, way, resamples, seed, level) for way, mask in ways]
     return made
-
-
-def mcnemar(first: int, second: int) -> float:
-    """Exact two-sided p for so many items on which only the first, and only the second, is right; 1 for none."""
-    n = first + second
-    tail = sum(comb(n, k) for k in range(min(first, second) + 1))
-    return float(min(1.0, 2 * tail / 2**n)) if n else 1.0
 
 
 def _one(a: Items, b: Items, at: str, way: str, resamples: int, seed: int, level: float) -> Paired:

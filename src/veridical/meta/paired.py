@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..errors import UsageError
+from ..stats import mcnemar
 from ..types import Report, Struct
 from .figures import balanced, draws, grouped, span
 from .measures import RESAMPLES, Row, rows, tabled
@@ -37,8 +38,6 @@ def paired(
     name: str, first: Sequence[Report], second: Sequence[Report], *, resamples: int = RESAMPLES, seed: int = 0
 ) -> Paired:
     """Raises UsageError where the two have no claim in common, or not the same label for one."""
-    from scipy.stats import binomtest
-
     other = {row.id: row for row in rows(second)}
     both = [(row, other[row.id]) for row in rows(first) if row.id in other]
     if not both:
@@ -55,7 +54,7 @@ def paired(
         n=len(judged),
         only_first=wins,
         only_second=losses,
-        p=float(binomtest(wins, wins + losses).pvalue) if wins + losses else 1.0,
+        p=mcnemar(wins, losses),
         first=one,
         second=two,
         difference=None if one is None or two is None else one - two,
