@@ -87,7 +87,7 @@ def _single(key: str, values: dict[str, str], used: set[str], page: Page) -> str
     for name in _labels(key):
         if name in values and len(values[name]) < 80:
             used.add(name)
-            return f"{values[name]}: {value}"
+            return f"{values[name][:1].upper()}{values[name][1:]}: {value}"
     return "" if _is_label(key, values) else fact(key, value, page.language)
 
 

@@ -215,6 +215,15 @@ def identifier(call: Call, page: Page) -> str:
     return f"{call.name.upper()} {call.value(0)}" if call.value(0) else GAP
 
 
+_GAUGE = re.compile(r"(\d[\d.,]*)(mm|m|cm|in)")
+
+
+def gauge(call: Call, page: Page) -> str:
+    """{{RailGauge|1435mm}}."""
+    found = _GAUGE.fullmatch(call.value(0)[:30])
+    return f"{found[1]} {found[2]}" if found else call.value(0) or GAP
+
+
 def plus_minus(call: Call, page: Page) -> str:
     return f"±{call.value(0)}"
 
@@ -252,6 +261,7 @@ FAMILIES: dict[str, Handler] = {
     "coord": coord,
     "url": url,
     "isbn": identifier,
+    "gauge": gauge,
     "pm": plus_minus,
     "ordinal": ordinal,
     "number_name": plain_number,

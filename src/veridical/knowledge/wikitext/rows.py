@@ -11,6 +11,8 @@ from .numbers import unit
 from .values import flat, is_setting
 
 _FIGURE = re.compile(r"[-−+]?\d[\d.,]{0,20}")
+_SWITCHES = ("yes", "no", "true", "false")
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _DIGITS = "0123456789"
 KEYS = 20_000
 """Names of parameters whose reading is remembered: most pages use the same ones."""
@@ -42,7 +44,7 @@ def readable(key: str, language: Language, *, numbered: bool = False) -> str:
     base = base.rstrip("_ ")
     if known := language.keys.get(key.lower()) or language.keys.get(base.lower()):
         return known + number
-    text = " ".join(base.replace("_", " ").replace("-", " ").split()) or key
+    text = " ".join(_CAMEL.sub(" ", base).replace("_", " ").replace("-", " ").split()) or key
     return text[:1].upper() + text[1:] + number
 
 
@@ -59,7 +61,7 @@ def measured(key: str, value: str) -> tuple[str, str]:
 def fact(key: str, value: str, language: Language, *, numbered: bool = False) -> str:
     """Such as "Votes: 12,345"; "" where the value says nothing."""
     text = flat(value)
-    if not text or is_setting(text):
+    if not text or is_setting(text) or text.lower() in _SWITCHES:
         return ""
     key, text = measured(key, text)
     name = readable(key, language, numbered=numbered)

@@ -120,12 +120,18 @@ class _Sentences:
         self.narrow = all(len(row) == 1 and row[0].columns == 1 for row in rows)
         for row in rows:
             placed = self._placed(row)
-            if all(cell.header for cell in row) and (len(row) > 1 or not self.headers or row[0].columns > 1):
+            if self._names_columns(row) and (len(row) > 1 or not self.headers or row[0].columns > 1):
                 lines += self._header_row(placed, row)
             else:
                 self.in_headers = False
                 lines += self._facts(placed)
         return lines
+
+    def _names_columns(self, row: list[Cell]) -> bool:
+        """Whether all its cells are headers; behind rows of facts only if they are words, else they are totals."""
+        if not all(cell.header for cell in row):
+            return False
+        return self.in_headers or 2 * sum(1 for cell in row if cell.text[:1].isdigit()) <= len(row)
 
     def _placed(self, row: list[Cell]) -> list[tuple[int, Cell, bool]]:
         """Column, cell and whether it stands in this row itself; cells from above take their columns first."""

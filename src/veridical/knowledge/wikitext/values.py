@@ -9,8 +9,11 @@ from .signs import icons_named
 _BREAK = re.compile(
     r"[ \t,;]{0,3}<(?:br|p|/p|li|/li|div|/div|hr|ul|/ul|ol|/ol|center|/center)\b[^<>]{0,200}>[ \t]*", re.IGNORECASE
 )
-_FILE = re.compile(r"[^\s|]{1,200}\.(?:jpe?g|png|svg|gif|tiff?|webp|ogg|ogv|wav|webm|pdf)", re.IGNORECASE)
+_FILE = re.compile(r"[^\n|]{1,200}\.(?:jpe?g|png|svg|gif|tiff?|webp|ogg|ogv|wav|webm|pdf)", re.IGNORECASE)
 _SETTING = re.compile(r"\d+ ?(?:px|em|pt|%?;)|#[0-9a-fA-F]{3,8}")
+_CSS = re.compile(
+    r"(?:[a-z]{2,20}-)*(?:background|color|width|height|align|size|style|weight|border|margin|padding|float|display):[^:\n]{0,100}"
+)
 _SIDES = frozenset(
     ["left", "right", "center", "none", "auto", "collapsed", "expanded", "inherit", "transparent", "nowrap"]
 )
@@ -51,6 +54,8 @@ def is_setting(value: str) -> bool:
         return False
     if value[0] in "0123456789#":
         return _SETTING.fullmatch(value) is not None or ("." in value[-6:] and _FILE.fullmatch(value) is not None)
+    if ":" in value and _CSS.fullmatch(value):
+        return True
     if "." in value[-6:]:
         return _FILE.fullmatch(value) is not None
     return value in _SIDES or value.lower() in _SIDES

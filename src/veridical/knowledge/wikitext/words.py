@@ -53,7 +53,7 @@ def foreign(call: Call, page: Page) -> str:
 
 
 def lang(call: Call, page: Page) -> str:
-    if call.name in ("lang", "langue", "rtl-lang", "lang-rtl"):
+    if call.name in ("lang", "langue", "native name", "native phrase", "rtl-lang", "lang-rtl"):
         return call.value(1) or call.get("text", "texte", "2") or call.value(0) or GAP
     return foreign(call, page)
 
@@ -120,6 +120,12 @@ def listed(call: Call, page: Page) -> str:
         values = [item.strip().lstrip("*# ") for value in values for item in _ITEM.split(f"\n{value}")]
     text = enumerated(values)
     return f"{title}: {text}" if title else text
+
+
+def columns(call: Call, page: Page) -> str:
+    """{{columns|col1=…|col2=…}}."""
+    texts = [value for key, value in call.named.items() if key.startswith("col") and not key.endswith("width")]
+    return "\n" + "\n".join(filter(None, texts)) + "\n" if any(texts) else listed(call, page)
 
 
 def quote(call: Call, page: Page) -> str:
@@ -192,5 +198,8 @@ FAMILIES: dict[str, Handler] = {
     "dash": _fixed("–"),
     "mdash": _fixed("—"),
     "middot": _fixed(" · "),
+    "angle": lambda call, page: f"⟨{call.value(0)}⟩" if call.value(0) else GAP,
+    "volume": lambda call, page: f"vol. {call.value(0)}".strip(),
+    "columns": columns,
     "bracket": lambda call, page: f"[{call.value(0)}]",
 }
