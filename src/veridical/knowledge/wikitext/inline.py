@@ -21,14 +21,14 @@ _BLOCK = re.compile(
 )
 _RAISED = re.compile(r"<sup\b[^<>]{0,200}>([^<>]{0,60})</sup\s{0,5}>", re.IGNORECASE)
 _ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});")
-_SPACES = re.compile("[ \t\xa0\u2009\u200a\u202f\u2002\u2003\u2007]{2,}|[\t\xa0\u2009\u200a\u202f\u2002\u2003\u2007]")
+_SPACES = re.compile("  +")
+_BLANKS = "\t\xa0\u2002\u2003\u2007\u2009\u200a\u202f"
 _INVISIBLE = re.compile("[\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff\u00ad]")
 _WORD = re.compile(r"__[^\W\d_]{3,40}__")
 _VARIANT = re.compile(r"-\{([^{}]{0,2000})\}-")
 _QUOTES = re.compile(r"'{2,}")
-_LEFT_OVER = re.compile(
-    r"\[\[|\]\]|\{\{\{?|\}\}\}?|^[ \t]*(?:\{\||\|\}|\|-+)[^\n]*$|^[ \t]*[|!](?=[^\n]*\|)", re.MULTILINE
-)
+_TABLE_LINE = re.compile(r"\n[ \t]*(?:(?:\{\||\|\}|\|-)[^\n]*|[|!](?=[^\n]*\|))")
+"""What is left of a table that could not be read: lines of looks, and the bar before a cell."""
 
 
 def cleaned(text: str, *, variants: bool = False) -> str:
@@ -45,14 +45,23 @@ def cleaned(text: str, *, variants: bool = False) -> str:
         text = _WORD.sub(lambda found: GAP if found[0].upper() == found[0] else found[0], text)
     if "-{" in text:
         text = converted(text, variants=variants)
-    if "[[" in text or "]]" in text or "{" in text or "}}" in text or "|" in text:
-        text = _LEFT_OVER.sub("", text)
+    text = without_stray_signs(text)
     if "&" in text:
         text = text.replace("&nbsp;", " ")
         text = _ENTITY.sub(lambda found: unescape(found[0]), text)
     if not text.isascii():
         text = _INVISIBLE.sub("", text)
-    return healed(_SPACES.sub(" ", text))
+    for blank in _BLANKS:
+        text = text.replace(blank, " ")
+    return healed(_SPACES.sub(" ", text) if "  " in text else text)
+
+
+def without_stray_signs(text: str) -> str:
+    """Without brackets and braces that opened or closed nothing."""
+    for sign in ("[[", "]]", "{{", "}}"):
+        if sign in text:
+            text = text.replace(sign, "")
+    return _TABLE_LINE.sub("\n", f"\n{text}")[1:] if "|" in text else text
 
 
 def _untagged(found: re.Match[str]) -> str:

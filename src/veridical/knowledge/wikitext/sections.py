@@ -47,7 +47,7 @@ def lines(text: str) -> str:
     text = _EMPTY.sub("", _MARK.sub(_marked, text if text[:1] == "\n" else f"\n{text}"))
     if "\n----" in text:
         text = _RULE.sub("\n", text)
-    return _BLANK.sub("\n\n", text).strip()
+    return (_BLANK.sub("\n\n", text) if "\n\n\n" in text else text).strip()
 
 
 def _marked(found: re.Match[str]) -> str:

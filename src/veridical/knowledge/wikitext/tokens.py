@@ -18,9 +18,10 @@ DEEPEST = 40
 """Levels of nesting, as many as MediaWiki expands; openers further in are text."""
 
 _TOKEN = re.compile(
+    r"(?=[\[\]{}|])(?:"  # a set in front lets the search skip text at its best speed
     r"\[\[([^\[\]{}|\n]*+)(?:\|([^\[\]{}|\n]*+))?\]\]"  # 1, 2: a link with nothing in it
     r"|\{\{([^{}\[\]]*+)\}\}(?!\})"  # 3: a template with nothing in it
-    r"|(\[\[|\]\]|\{\{+|\}\}+|\{\||\|\}(?!\}(?!\})))"  # 4: all else
+    r"|(\[\[|\]\]|\{\{+|\}\}+|\{\||\|\}(?!\}(?!\}))))"  # 4: all else
 )
 _LINE_START = " \t:*#"
 _TEMPLATE, _LINK, _TABLE, _PARAMETER, _ROOT = "{{", "[[", "{|", "{{{", ""
