@@ -9,6 +9,8 @@ from .languages import Language
 
 _MOST = 100
 """Numbered arguments: `{{x|900000=a}}` makes no list of 900,000."""
+_LONGEST = 100
+"""Characters of a parameter's name; an equals sign further in belongs to the text."""
 
 
 @dataclass
@@ -46,7 +48,7 @@ class Call:
         values = self.values
         for piece in rest.split("|"):
             key, equals, value = piece.partition("=")
-            if not equals:
+            if not equals or len(key) > _LONGEST:
                 values.append(piece.strip())
                 continue
             key = key.strip()

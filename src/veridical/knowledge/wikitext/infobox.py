@@ -14,7 +14,7 @@ LONGEST = 4000
 """Characters of one value; a longer one is cut at a sentence's end or a blank."""
 _NUMBERED = re.compile(r"([^\d]{1,60})(\d{1,3})")
 _PAIRED = re.compile(r"([a-z ]{0,40}?)_?(name|info|data|date)(\d{0,3})(_sec\d)?", re.IGNORECASE)
-_LABEL = re.compile(r"(.{0,40}?)_?(?:title|type|label)(\d{0,3})(_sec\d)?")
+_LABEL = re.compile(r"(.{0,40}?)_?(?:title|type|event|label)(\d{0,3})(_sec\d)?")
 _POWERS = ("km2", "mi2", "m2", "km3", "m3", "ft2", "ft3")
 _GROUPS = ("youth", "college", "national", "manager", "loan", "coach", "club")
 """Beginnings that make numbered parameters a group of their own: youthyears1, youthclubs1."""
@@ -102,7 +102,9 @@ def _labels(key: str) -> tuple[str, ...]:
         return (f"label{number}",)
     if not base:
         return ()
-    return tuple(f"{base}_{label}{number}{part}" for label in ("title", "type", "name", "label") if label != kind)
+    return tuple(
+        f"{base}_{label}{number}{part}" for label in ("title", "type", "event", "name", "label") if label != kind
+    )
 
 
 @lru_cache(maxsize=KEYS)

@@ -9,6 +9,8 @@ from .languages import data
 from .signs import GAP
 
 _NUMBER = re.compile(r"[-−+±]?(?:\d[\d,.'  ]*|\.\d+)(?:e[-−+]?\d+)?(?:[ +-]?\d+//?\d+|[½¼¾⅓⅔⅛])?", re.IGNORECASE)
+_POWER = re.compile(r"e(3|6|9|12)([^\W\d].*)")
+_MANY = {"3": "thousand", "6": "million", "9": "billion", "12": "trillion"}
 _FRACTION = re.compile(r"(\d*)\+?(\d+)//?(\d+)")
 _HIGH = str.maketrans("0123456789+-−–()n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁻⁽⁾ⁿ")
 _RAISED = re.compile(r"[0-9+\-−–()n]+")
@@ -30,6 +32,10 @@ def raised(text: str) -> str:
 
 
 def unit(code: str) -> str:
+    """How a unit is read; "e6km" as "million km"."""
+    found = _POWER.fullmatch(code[:40])
+    if found:
+        return f"{_MANY[found[1]]} {unit(found[2])}"
     return data("units").get(code, code)
 
 

@@ -54,7 +54,8 @@ def measured(key: str, value: str) -> tuple[str, str]:
     if line and value[:1] in "0123456789-−+" and _FIGURE.fullmatch(value):
         name = data("keys_skipped")["units"].get(code.lower())
         if name:
-            return base.removesuffix("_sq") or key, f"{value} {'sq ' if base.endswith('_sq') else ''}{unit(name)}"
+            measure = f"{'per ' if 'density' in base else ''}{'sq ' if base.endswith('_sq') else ''}{unit(name)}"
+            return base.removesuffix("_sq") or key, f"{value} {measure}"
     return key, value
 
 

@@ -26,20 +26,22 @@ FEWEST_FACTS = 3
 """Named arguments from which an unknown template on lines of its own is a row of facts."""
 NAMES = 50_000
 """Names whose family is remembered, so that a dump full of invented names does not fill the memory."""
+_LONG = 200
+"""Characters of a name; a longer one is a text whose braces were an accident."""
 _PREFIXES = ("subst:", "safesubst:", "msg:", "msgnw:", "raw:")
 
 
 def template(body: str, page: Page) -> str:
     """The text of {{body}}, whose inner templates and links are read already; `GAP` for nothing."""
     head, bar, tail = body.partition("|")
-    known = _known(head, page.language)
+    known = _known(head, page.language) if len(head) < _LONG else None
     if known is None or not bar:
         # It may be a parser function, or a word for the page: {{#if:…}}, {{PAGENAME}}.
         name = _unprefixed(" ".join(head.split()), page)
         text = functions.call(name, tail if bar else None, page)
         if text is not None:
             return text
-        known = _named(name, page.language)
+        known = _named(name[:_LONG], page.language)
     name, family = known
     if family == "drop":
         return GAP
