@@ -300,3 +300,20 @@ def test_q2_members_of_any_depth_are_read_as_far_as_they_go(name):
 def test_parts_without_end_are_read_as_far_as_a_hundred(name, payload):
     (said,) = texts(name, payload)
     assert said.startswith("p000000 … p000001") and "p000098" in said and "p000100" not in said
+
+
+@pytest.mark.parametrize(
+    ("name", "payload"),
+    [
+        ("serper", {"searchParameters": {}, "organic": {"title": "Ada"}}),
+        ("serper", {"searchParameters": {}, "organic": ["Ada"]}),
+        ("tavily", {"results": "none"}),
+        ("exa", {"results": {"0": {}}}),
+        ("searxng", {"results": 3, "query": "q"}),
+        ("brave", {"type": "search", "web": {"results": {"title": "Ada"}}}),
+        ("mediawiki", {"query": {"search": {"title": "Ada"}}}),
+    ],
+)
+def test_results_of_another_type_are_not_nothing_found(name, payload):
+    with pytest.raises(SearchError, match="not a reply"):
+        DIALECTS[name].read(payload, ASK)

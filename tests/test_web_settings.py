@@ -191,3 +191,8 @@ def test_q3_no_query_is_longer_than_its_limit(text, limit):
 )
 def test_q3_names_numbers_and_negations_stay_longest(limit, words):
     assert shorten("It was not in Paris that Curie got a Nobel Prize in 1903", limit) == words
+
+
+def test_a_domain_is_not_both_allowed_and_blocked():
+    with pytest.raises(UsageError, match=r"wikipedia\.org is both allowed and blocked"):
+        open_search("serper", allow=["wikipedia.org"], block=["wikipedia.org"], environ={"SERPER_API_KEY": "k"})

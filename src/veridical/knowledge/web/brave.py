@@ -7,7 +7,7 @@ from typing import Any
 
 from ...types import Passage
 from .base import Exchange, WebRequest
-from .fields import joined, listed, member, objects, once, passage, plain, reply, sentence, text
+from .fields import joined, listed, member, objects, once, passage, plain, reply, results, sentence, text
 from .operators import site_operators
 from .query import fewer
 
@@ -96,9 +96,9 @@ class Brave:
     def read(self, payload: Any, request: WebRequest) -> list[Passage]:
         known = reply(payload, self.name, _KNOWN, self.complaint(200, payload))
         boxes = [] if request.before else [self._box(box) for box in _entries(known.get("infobox"))]
-        results = map(self._result, _entries(known.get("web")))
+        web = results(member(known.get("web"), "results"), self.name)
         asked = map(self._asked, _entries(known.get("faq")))
-        return [*once(boxes)[:1], *once([*results, *asked])[: request.k]]
+        return [*once(boxes)[:1], *once([*map(self._result, web), *asked])[: request.k]]
 
     def _result(self, entry: dict[str, Any]) -> Passage | None:
         said = joined(map(plain, (entry.get("description"), *listed(entry.get("extra_snippets")))))

@@ -8,7 +8,7 @@ from typing import Any
 from ...errors import UsageError
 from ...types import Passage
 from .base import Exchange, WebRequest
-from .fields import joined, listed, member, objects, once, passage, plain, reply, text
+from .fields import joined, listed, member, once, passage, plain, reply, results, text
 
 _KNOWN = frozenset(
     {"results", "requestId", "resolvedSearchType", "searchType", "autopromptString", "costDollars", "context", "output"}
@@ -74,7 +74,7 @@ class Exa:
 
     def read(self, payload: Any, request: WebRequest) -> list[Passage]:
         known = reply(payload, self.name, _KNOWN, self.complaint(200, payload))
-        return once(map(self._result, objects(known.get("results"))))[: request.k]
+        return once(map(self._result, results(known.get("results"), self.name)))[: request.k]
 
     def _result(self, entry: dict[str, Any]) -> Passage | None:
         said = joined(map(plain, listed(entry.get("highlights")))) or plain(entry.get("text"))

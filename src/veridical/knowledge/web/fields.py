@@ -70,6 +70,21 @@ def listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [] if value is None else [value]
 
 
+def results(value: Any, name: str) -> list[dict[str, Any]]:
+    """The objects of the member that holds what was found; [] where it is missing.
+
+    Raises `SearchError` where it is no list, or a list without a single object: that is not "nothing found".
+    """
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise SearchError(f"not a reply of {name}: its results are {type(value).__name__}, not a list")
+    found = list(objects(value))
+    if value and not found:
+        raise SearchError(f"not a reply of {name}: none of its results is an object")
+    return found
+
+
 def objects(value: Any) -> Iterator[dict[str, Any]]:
     """The objects of a list; what else is in it is passed over."""
     return (entry for entry in listed(value) if isinstance(entry, dict))

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit, urlunsplit
 from ... import __version__
 from ...types import Passage
 from .base import Exchange, WebRequest
-from .fields import joined, listed, member, objects, once, passage, plain, reply, text
+from .fields import joined, listed, member, objects, once, passage, plain, reply, results, text
 
 _KNOWN = frozenset(
     {"query", "batchcomplete", "continue", "warnings", "limits", "servedby", "requestid", "curtimestamp"}
@@ -73,7 +73,7 @@ class MediaWiki:
     def read(self, payload: Any, request: WebRequest) -> list[Passage]:
         known = reply(payload, self.name, _KNOWN, self.complaint(200, payload))
         query = known.get("query")
-        hits = {text(hit.get("title")): hit for hit in objects(member(query, "search"))}
+        hits = {text(hit.get("title")): hit for hit in results(member(query, "search"), self.name)}
         pages = member(query, "pages")
         if isinstance(pages, dict) and not {"title", "extract"} & pages.keys():
             pages = list(pages.values())  # formatversion=1

@@ -84,6 +84,8 @@ class WebSearcher:
             raise UsageError(f"the longest query must be at least {_LENGTHS[-1]} characters, not {self.max_query}")
         elif "max_query" in getattr(self.dialect, "__dataclass_fields__", ()):
             self.dialect = dataclasses.replace(self.dialect, max_query=self.max_query)  # pyright: ignore
+        if both := set(self.allow) & set(self.block):
+            raise UsageError(f"{', '.join(sorted(both))} is both allowed and blocked")
         self._overhead(self._request("", 1))  # domains that cannot be asked for are told before a run
 
     @property
@@ -113,6 +115,8 @@ class WebSearcher:
             raise SearchError("the query is empty")
         if k < 1:
             return []
+        if k > self.dialect.max_k:
+            self._tell(f"{self.name} gives {self.dialect.max_k} results at once, not the {k} asked for")
         request = self._request(text, min(k, self.dialect.max_k))
         reply = await self._fitting(request)
         book(used(reply, SEARCH))
@@ -175,7 +179,9 @@ class WebSearcher:
         limit = f"{self.max_query} characters at most" if math.isinf(self._refused) else "no longer ones"
         if most := getattr(self.dialect, "max_words", None):
             limit = f"{limit}, and {most} words"
-        words = f"long queries are shortened, stop words first: {self.name} takes {limit}"
+        self._tell(f"long queries are shortened, stop words first: {self.name} takes {limit}")
+
+    def _tell(self, words: str) -> None:
         if words not in self.adaptations:
             self.adaptations.append(words)
 

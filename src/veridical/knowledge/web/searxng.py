@@ -8,7 +8,7 @@ from typing import Any
 
 from ...types import Passage
 from .base import Exchange, WebRequest
-from .fields import listed, objects, once, passage, plain, reply, sentence, text, url
+from .fields import listed, objects, once, passage, plain, reply, results, sentence, text, url
 from .operators import site_operators
 
 _KNOWN = frozenset(
@@ -81,8 +81,8 @@ class SearXNG:
         if not request.before:
             direct += map(self._answer, listed(known.get("answers")))
             direct += map(self._box, objects(known.get("infoboxes")))
-        results = once(map(self._result, objects(known.get("results"))))
-        return [*once(direct)[: request.k], *results[: request.k]]
+        found = once(map(self._result, results(known.get("results"), self.name)))
+        return [*once(direct)[: request.k], *found[: request.k]]
 
     def _answer(self, answer: Any) -> Passage | None:
         """A text, or an object with `answer` and `url` in later versions."""

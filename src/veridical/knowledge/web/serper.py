@@ -9,7 +9,7 @@ from typing import Any
 from ...errors import SearchError
 from ...types import Passage
 from .base import Exchange, WebRequest
-from .fields import listed, once, passage, sentence, text, url
+from .fields import listed, once, passage, results, sentence, text, url
 from .operators import site_operators
 
 _KNOWN = frozenset(
@@ -80,7 +80,7 @@ class Serper:
             said = self.complaint(200, payload)
             raise SearchError(said or f"not a reply of {self.name}: it has none of its members")
         answers = (self._answer(payload.get("answerBox"), request), self._panel(payload.get("knowledgeGraph"), request))
-        best = once(map(self._result, listed(payload.get("organic"))))
+        best = once(map(self._result, results(payload.get("organic"), self.name)))
         return [*(answer for answer in answers if answer), *best[: request.k]]
 
     def _answer(self, box: Any, request: WebRequest) -> Passage | None:

@@ -8,7 +8,7 @@ from typing import Any
 from ...errors import UsageError
 from ...types import Passage
 from .base import Exchange, WebRequest
-from .fields import listed, member, objects, once, passage, plain, reply, text
+from .fields import listed, member, once, passage, plain, reply, results, text
 
 _KNOWN = frozenset({"results", "query", "answer", "images", "follow_up_questions", "response_time", "request_id"})
 _MOST_ALLOWED = 300
@@ -70,7 +70,7 @@ class Tavily:
         known = reply(payload, self.name, _KNOWN, self.complaint(200, payload))
         found = (
             passage(self.name, plain(entry.get("content")), entry.get("title"), entry.get("url"), when(entry))
-            for entry in objects(known.get("results"))
+            for entry in results(known.get("results"), self.name)
         )
         return once(found)[: request.k]
 
