@@ -16,7 +16,7 @@ _BLANK = re.compile(r"\n{3,}")
 
 def parts(text: str, language: Language) -> list[Section]:
     """Sections of a cleaned text in order, the lead with heading ""; only those with text."""
-    text = "\n" + text.replace(" \n", "\n").replace("\n ", "\n")
+    text = "\n" + lines(text.replace(" \n", "\n").replace("\n ", "\n"))
     sections: list[Section] = []
     level, heading, position = 0, "", 0
     trailing = 0
@@ -37,7 +37,7 @@ def parts(text: str, language: Language) -> list[Section]:
 
 
 def _add(sections: list[Section], text: str, heading: str, trailing: bool) -> None:
-    text = lines(text)
+    text = text.strip()
     if text and not (trailing and _only_points(text)):
         sections.append(Section(text=text, heading=heading))
 

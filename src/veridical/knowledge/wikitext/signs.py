@@ -46,8 +46,6 @@ def icon(country: str) -> str:
 
 def icons_named(text: str) -> str:
     """A value with its flags as words: alone "Germany", beside other text "(Germany)"."""
-    if ICON not in text:
-        return text
     if not _ICON.sub("", text).strip():
         return ", ".join(name for name in _ICON.findall(text))
     return _ICON.sub(r"(\1) ", text)

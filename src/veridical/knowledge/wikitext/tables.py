@@ -45,39 +45,28 @@ def parse(body: str) -> tuple[list[str], list[list[Cell]]]:
     row: list[Cell] = []
     text: list[str] = []
     kind = ""
-
-    def finish() -> None:
-        if kind == "+":
-            caption = flat(_content("".join(text))[1])
-            if caption:
-                captions.append(caption)
-        elif kind:
-            row.extend(_cells("".join(text), kind))
-        text.clear()
-
-    for line in body.split("\n")[1:]:
-        start = line.lstrip()
+    # The last line closes what is open.
+    for line in (*body.split("\n")[1:], "|-"):
+        start = line if line[:1] in "|!" else line.lstrip()
         mark = start[:1]
-        if mark == "|" or mark == "!":
-            finish()
-            second = start[1:2]
-            if mark == "|" and second == "-":
-                kind = ""
-                if row:
-                    rows.append(row)
-                    row = []
-            elif mark == "|" and second == "+":
-                kind = "+"
-                text.append(start[2:])
-            else:
-                kind = mark
-                text.append(start[1:])
+        if mark != "|" and mark != "!":
+            if kind:
+                text.append(line)
+            continue
+        if kind == "+":
+            captions.append(flat(_content("\n".join(text))[1]))
         elif kind:
-            text.append("\n" + line)
-    finish()
-    if row:
-        rows.append(row)
-    return captions, rows
+            row += _cells("\n".join(text) if len(text) > 1 else text[0], kind)
+        second = start[1:2] if mark == "|" else ""
+        if second == "-":
+            kind, text = "", []
+            if row:
+                rows.append(row)
+                row = []
+        else:
+            kind = "+" if second == "+" else mark
+            text = [start[2:] if kind == "+" else start[1:]]
+    return [caption for caption in captions if caption], rows
 
 
 def _cells(text: str, mark: str) -> list[Cell]:
@@ -89,19 +78,22 @@ def _cells(text: str, mark: str) -> list[Cell]:
 
 def _content(text: str) -> tuple[str, str]:
     """Attributes and content."""
-    attributes, bar, content = text.partition("|")
-    return (attributes, content) if bar else ("", text)
+    if "|" not in text:
+        return "", text
+    attributes, _, content = text.partition("|")
+    return attributes, content
 
 
 def _cell(text: str, *, header: bool) -> Cell:
+    if "|" not in text:
+        return Cell(flat(text), header, 1, 1)
     attributes, content = _content(text)
     rows = columns = 1
-    if attributes and ("span" in attributes or "SPAN" in attributes):
-        for what, number in _SPAN.findall(attributes):
-            if what.lower() == "row":
-                rows = min(max(1, int(number)), ROWS)
-            else:
-                columns = min(max(1, int(number)), COLUMNS)
+    for what, number in _SPAN.findall(attributes) if "span" in attributes.lower() else ():
+        if what.lower() == "row":
+            rows = min(max(1, int(number)), ROWS)
+        else:
+            columns = min(max(1, int(number)), COLUMNS)
     return Cell(flat(content), header, rows, columns)
 
 
@@ -135,6 +127,8 @@ class _Sentences:
 
     def _placed(self, row: list[Cell]) -> list[tuple[int, Cell, bool]]:
         """Column, cell and whether it stands in this row itself; cells from above take their columns first."""
+        if not self.down and all(cell.rows == 1 and cell.columns == 1 for cell in row):
+            return [(column, cell, True) for column, cell in enumerate(row)]
         placed: list[tuple[int, Cell, bool]] = []
         column = 0
         waiting = iter(row)
@@ -174,7 +168,7 @@ class _Sentences:
         for column, cell, own in placed:
             if not own or column >= COLUMNS:
                 continue
-            name = cell.text if len(cell.text) <= REPEATED else ""
+            name = cell.text.rstrip(":") if len(cell.text) <= REPEATED else ""
             for place in range(column, min(column + cell.columns, COLUMNS)):
                 self.headers.extend([""] * (place + 1 - len(self.headers)))
                 before = self.headers[place]
@@ -183,19 +177,22 @@ class _Sentences:
         return [ended(text) for text in shown if len(text) > REPEATED]
 
     def _facts(self, placed: list[tuple[int, Cell, bool]]) -> list[str]:
-        if not any(own and cell.text not in _EMPTY for _, cell, own in placed):
-            return []
         repeat = self.budget > 0
-        cells = [(column, cell) for column, cell, own in placed if cell.text not in _EMPTY and (own or repeat)]
-        cells = [(column, cell) for column, cell in cells if not is_setting(cell.text)]
-        if not cells:
+        cells: list[tuple[int, Cell]] = []
+        speaks = False
+        for column, cell, own in placed:
+            if cell.text not in _EMPTY and (own or repeat) and not is_setting(cell.text):
+                cells.append((column, cell))
+                speaks = speaks or own
+        if not speaks:
             return []
-        if not self.headers:
+        headers = self.headers
+        if not headers:
             return self._spent(_unnamed([cell for _, cell in cells]))
         facts: list[str] = []
         for column, cell in cells:
-            name = self.headers[column] if column < len(self.headers) and repeat else ""
-            facts.append(f"{name.rstrip(':')}: {cell.text}" if name and name != cell.text else cell.text)
+            name = headers[column] if column < len(headers) and repeat else ""
+            facts.append(f"{name}: {cell.text}" if name and name != cell.text else cell.text)
         return self._spent([ended("; ".join(facts))])
 
     def _spent(self, lines: list[str]) -> list[str]:

@@ -57,23 +57,25 @@ class _Expansion:
         source, page, stack = self.source, self.page, self.stack
         language, template = page.language, self.readers.template
         position = 0
+        parts, inside = stack[0].parts, False
         for found in _TOKEN.finditer(source):
             start, end = found.span()
-            parts = stack[-1].parts
             if start > position:
                 parts.append(source[position:start])
             position = end
             group = found.lastindex
+            if group == 4:
+                self._read(found[4], start)
+                parts, inside = stack[-1].parts, len(stack) > 1
+                continue
             if group == 3:
                 page.at = start
                 text = template(found[3], page)
-            elif group == 4:
-                self._read(found[4], start)
-                continue
             else:
-                target, label = found.group(1, 2)
-                text = linked(target, label, language)
-            parts.append(guarded(text) if len(stack) > 1 and ("|" in text or "=" in text) else text)
+                target, text = found.group(1, 2)
+                if not text or ":" in target:
+                    text = linked(target, text, language)
+            parts.append(guarded(text) if inside and ("|" in text or "=" in text) else text)
         stack[-1].parts.append(source[position:])
         while len(stack) > 1:
             self._give_back()

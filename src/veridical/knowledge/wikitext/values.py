@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from .signs import icons_named
+from .signs import ICON, icons_named
 
 _BREAK = re.compile(
     r"[ \t,;]{0,3}<(?:br|p|/p|li|/li|div|/div|hr|ul|/ul|ol|/ol|center|/center)\b[^<>]{0,200}>[ \t]*", re.IGNORECASE
@@ -14,6 +14,7 @@ _SETTING = re.compile(r"\d+ ?(?:px|em|pt|%?;)|#[0-9a-fA-F]{3,8}")
 _CSS = re.compile(
     r"(?:[a-z]{2,20}-)*(?:background|color|width|height|align|size|style|weight|border|margin|padding|float|display):[^:\n]{0,100}"
 )
+_NUMERIC = frozenset("0123456789#")
 _SIDES = frozenset(
     ["left", "right", "center", "none", "auto", "collapsed", "expanded", "inherit", "transparent", "nowrap"]
 )
@@ -21,9 +22,11 @@ _SIDES = frozenset(
 
 def flat(text: str) -> str:
     """`text` on one line: items of a list with commas, or with semicolons where they have commas themselves."""
+    text = text.strip()
     if "<" in text:
         text = _BREAK.sub("\n*", text)
-    text = icons_named(text).strip()
+    if ICON in text:
+        text = icons_named(text).strip()
     if "}" in text and "{" not in text:
         text = text.replace("}", "")
     if "\n" not in text:
@@ -50,12 +53,10 @@ def enumerated(items: list[str]) -> str:
 
 def is_setting(value: str) -> bool:
     """Whether a value only sets the looks: a size, a colour, a side, the name of a picture."""
-    if len(value) > 220 or not value:
-        return False
-    if value[0] in "0123456789#":
-        return _SETTING.fullmatch(value) is not None or ("." in value[-6:] and _FILE.fullmatch(value) is not None)
-    if ":" in value and _CSS.fullmatch(value):
+    if len(value) > 220 or value[-1:].isdigit():
+        return value[:1] == "#" and _SETTING.fullmatch(value) is not None
+    if "." in value[-6:-2] and _FILE.fullmatch(value):
         return True
-    if "." in value[-6:]:
-        return _FILE.fullmatch(value) is not None
-    return value in _SIDES or value.lower() in _SIDES
+    if value[:1] in _NUMERIC:
+        return _SETTING.fullmatch(value) is not None
+    return value in _SIDES or (":" in value and _CSS.fullmatch(value) is not None)
