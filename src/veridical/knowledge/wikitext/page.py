@@ -74,7 +74,9 @@ def _careful(source: str, title: str, language: Language) -> Article:
     sections[first:first] = boxes
     if aside:
         sections = [
-            Section(text=put_back(part.text, aside), heading=put_back(part.heading, aside)) for part in sections
+            Section(text=text, heading=put_back(part.heading, aside).strip())
+            for part in sections
+            if (text := put_back(part.text, aside).strip())
         ]
     disambiguation = page.disambiguation or "__DISAMBIG__" in source or _is_titled_so(title, language)
     return Article(
