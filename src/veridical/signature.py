@@ -13,8 +13,13 @@ import msgspec
 
 from . import __version__
 
-NAMED = frozenset({"model", "searcher", "ranker", "encoder", "k", "mode", "fitted", "demonstrations"})
+NAMED = frozenset(
+    {"model", "searcher", "ranker", "encoder", "k", "mode", "fitted", "demonstrations", "steps", "early_stop",
+     "calibration", "thresholds"}
+)  # fmt: skip
 """Settings of parts that are spelled out where a signature is printed."""
+SOUGHT = "searcher.identity"
+"""End of the field with the settings of a web search (as-of date, domains, language), which is spelled out too."""
 Flat = dict[str, str | int | float | bool | None]
 
 
@@ -38,7 +43,9 @@ class Signature:
         named = {
             key: value
             for key, value in self.fields.items()
-            if key != "name" and value not in (None, False, "") and ("." not in key or key.rpartition(".")[2] in NAMED)
+            if key != "name"
+            and value not in (None, False, "")
+            and ("." not in key or key.rpartition(".")[2] in NAMED or key.endswith(SOUGHT))
         }
         parts = [f"method:{self.fields['name']}", *(f"{key}:{value}" for key, value in named.items())]
         return "|".join([*parts, f"sha:{self.digest}"])

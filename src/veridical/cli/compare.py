@@ -14,7 +14,7 @@ from ..metrics import parse
 from ..recall import resolved
 from . import show
 from .options import AsJson
-from .runs import run_at
+from .runs import headline, run_at
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -26,8 +26,12 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 def compare(
     runs: Annotated[list[Path], typer.Argument(help="Run folders, two or more.")],
     metric: Annotated[
-        str, typer.Option(help="As it is printed, such as f1@64; f1@median, f1@max: K from these runs.")
-    ] = "factscore(gamma=10)",
+        str | None,
+        typer.Option(
+            help="As it is printed, such as f1@64; f1@median, f1@max: K from these runs (default: what the runs were "
+            "scored by first, if that is the same)."
+        ),
+    ] = None,
     match: Annotated[str, typer.Option(help="Match answers by prompt, or by id.")] = "prompt",
     abstentions: Annotated[str, typer.Option(help="exclude, or zero.")] = "exclude",
     level: Annotated[float, typer.Option(min=0.5, max=0.999, help="Level of the intervals.")] = 0.95,
@@ -35,7 +39,9 @@ def compare(
     as_json: AsJson = False,
 ) -> None:
     folders = [(name, run_at(path)) for name, path in zip(names_of(runs), runs, strict=True)]
-    (spelling,), choices = resolved([metric], lambda: [folder.reports() for _, folder in folders])
+    (spelling,), choices = resolved(
+        [metric or headline(folder for _, folder in folders)], lambda: [folder.reports() for _, folder in folders]
+    )
     result = compared(
         [(name, folder.reports()) for name, folder in folders],
         parse(spelling),

@@ -25,13 +25,12 @@ from . import show
 from .opening import opened
 from .options import AsJson, Cache, Config, MaxCost
 from .progress import listener
-from .runs import ResultFile, Run, run_at
+from .runs import ResultFile, Run, headline, run_at
 from .setup import Setup, judging
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 WITHOUT = ("facts", "decomposer", "demonstrations", "shape", "abstain", "sentences", "evidence")
-METRIC = "factscore(gamma=0)"
 
 
 @app.command(
@@ -62,7 +61,8 @@ def recheck(
     with folder.held():
         made = asyncio.run(_run(setup, first, folder, budget, cache, wanted, unjudged=unjudged, fresh=fresh))
     found = recovered(zip(first.reports(), folder.reports(), strict=False), labels=wanted, unjudged=unjudged)
-    before, after = (scores(one.reports(), [parse(METRIC)])[0] for one in (first, folder))
+    metric = parse(headline([first]))
+    before, after = (scores(one.reports(), [metric])[0] for one in (first, folder))
     _print(found, before, after, folder, budget, as_json=as_json)
     if (caution := warning(made)) and not as_json:
         show.out().print(f"caution: {caution}", markup=False, style="yellow")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ..folder import RunFolder, RunInfo
@@ -43,3 +43,12 @@ def run_at(path: Path) -> Run:
 def is_run(path: Path) -> bool:
     """Whether it is a folder or a result file, and not, say, a file with people's labels."""
     return path.is_dir() or (path.is_file() and is_results(path))
+
+
+METRIC = "factscore(gamma=10)"
+
+
+def headline(runs: Iterable[Run]) -> str:
+    """The metric that all runs were scored by first; FActScore where they differ, or where it is not known."""
+    first = {info.metrics[0] if (info := one.info()).metrics else METRIC for one in runs}
+    return first.pop() if len(first) == 1 else METRIC

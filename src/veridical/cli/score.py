@@ -86,11 +86,10 @@ DEFAULTS = ("precision", "facts")
 
 
 def _spellings(setup: Setup, gamma: float, further: list[str]) -> list[str]:
-    """The metrics to print, the headline first: SAFE's own with --compat safe, else FActScore."""
+    """The metrics to print, the headline first: F1@64 for method safe, else FActScore."""
     headline = FActScore(repeats="repeats" in (setup.defect or ()), gamma=gamma).name
     own = PublishedSAFE().metric if setup.recipe == "safe" else None
-    first = [own] if own and setup.compat else []
-    wanted = [*first, headline, "factscore(gamma=0)", *DEFAULTS, *([own] if own else []), *further]
+    wanted = [*([own] if own else []), headline, "factscore(gamma=0)", *DEFAULTS, *further]
     return list(dict.fromkeys(parse(one).name for one in wanted))
 
 
