@@ -10,6 +10,7 @@ import typer
 
 from ..compare import Comparison
 from ..compare import compare as compared
+from ..errors import UsageError
 from ..metrics import parse
 from ..recall import resolved
 from . import show
@@ -38,6 +39,8 @@ def compare(
     seed: Annotated[int, typer.Option(help="Seed of the bootstrap and the test.")] = 0,
     as_json: AsJson = False,
 ) -> None:
+    if len(runs) < 2:
+        raise UsageError("compare needs two runs or more")
     folders = [(name, run_at(path)) for name, path in zip(names_of(runs), runs, strict=True)]
     (spelling,), choices = resolved(
         [metric or headline(folder for _, folder in folders)], lambda: [folder.reports() for _, folder in folders]
