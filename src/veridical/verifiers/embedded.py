@@ -105,7 +105,7 @@ class EmbeddedJudge:
             judge=self.name,
             probability=supported,
             mode="features",
-            rationale=_rationale(text, passages, claim, match),
+            rationale=rationale(text, passages, claim, match),
             quotes=quotes,
         )
 
@@ -134,7 +134,7 @@ class Library:
         return self.stems(topic or (titles.pop() if len(titles) == 1 else ""))
 
 
-def _rationale(text: str, passages: Sequence[Passage], claim: Claim, match: Match) -> str:
+def rationale(text: str, passages: Sequence[Passage], claim: Claim, match: Match) -> str:
     """One sentence: what is missing from the evidence, or else how much of the fact is in it."""
     foreign = "" if _is_latin(text) else " (The weights were fitted on English.)"
     content = [word for word in claim.unit.words if word.content]

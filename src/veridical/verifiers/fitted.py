@@ -70,17 +70,17 @@ class Fitted:
         return self.weights.name
 
     @cached_property
-    def _heads(self) -> tuple[_Arrays, _Arrays]:
-        return _Arrays(self.weights.support), _Arrays(self.weights.contradiction)
+    def _heads(self) -> tuple[Arrays, Arrays]:
+        return Arrays(self.weights.support), Arrays(self.weights.contradiction)
 
     def probabilities(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """P(supported), and P(contradicted given not supported); `rows` is [n, features], each result [n]."""
         support, contradiction = self._heads
         slope, offset = self.weights.platt
-        return _logistic(slope * support.sum(rows) + offset), _logistic(contradiction.sum(rows))
+        return logistic(slope * support.sum(rows) + offset), logistic(contradiction.sum(rows))
 
 
-class _Arrays:
+class Arrays:
     """Trees padded to one size, so that all rows walk all trees at once."""
 
     def __init__(self, trees: Trees) -> None:
@@ -108,7 +108,7 @@ class _Arrays:
             node = following
 
 
-def _logistic(x: np.ndarray) -> np.ndarray:
+def logistic(x: np.ndarray) -> np.ndarray:
     return 1 / (1 + np.exp(-np.clip(x, -40, 40)))
 
 
