@@ -32,6 +32,11 @@ def call(head: str, rest: str | None, page: Page) -> str | None:
     return function(first.strip(), rest.split("|") if rest is not None else [], page) or GAP
 
 
+def is_word(name: str) -> bool:
+    """Whether {{name}} stands for something of the page: {{PAGENAME}}, {{!}}."""
+    return name.strip().lower() in _PAGE
+
+
 def _chosen(others: list[str], place: int) -> str:
     return others[place].strip() if place < len(others) else ""
 

@@ -79,10 +79,11 @@ def without_quotes(text: str) -> str:
         end = text.find("\n", found)
         end = len(text) if end < 0 else end
         out.append(text[position:start])
-        out.append(_line_without_quotes(text[start:end]))
+        line = text[start:end]
+        out.append(_line_without_quotes(line) if line.count("'''") % 2 else line)
         position = end
     out.append(text[position:])
-    return "".join(out).replace("''", "")
+    return "".join(out).replace("'''''", "").replace("'''", "").replace("''", "")
 
 
 def _line_without_quotes(line: str) -> str:

@@ -11,7 +11,6 @@ _HEADING = re.compile(r"\n(={1,6})([^\n]+)")
 _MARK = re.compile(r"\n[*#:;]+[ ]?")
 _EMPTY = re.compile(r"\n- (?=\n|\Z)")
 _RULE = re.compile(r"\n-{4,}")
-_BLANK = re.compile(r"\n{3,}")
 
 
 def parts(text: str, language: Language) -> list[Section]:
@@ -47,7 +46,9 @@ def lines(text: str) -> str:
     text = _EMPTY.sub("", _MARK.sub(_marked, text if text[:1] == "\n" else f"\n{text}"))
     if "\n----" in text:
         text = _RULE.sub("\n", text)
-    return (_BLANK.sub("\n\n", text) if "\n\n\n" in text else text).strip()
+    while "\n\n\n" in text:
+        text = text.replace("\n\n\n", "\n\n")
+    return text.strip()
 
 
 def _marked(found: re.Match[str]) -> str:

@@ -35,7 +35,7 @@ def template(body: str, page: Page) -> str:
     """The text of {{body}}, whose inner templates and links are read already; `GAP` for nothing."""
     head, bar, tail = body.partition("|")
     known = _known(head, page.language) if len(head) < _LONG else None
-    if known is None or not bar:
+    if known is None:
         # It may be a parser function, or a word for the page: {{#if:…}}, {{PAGENAME}}.
         name = _unprefixed(" ".join(head.split()), page)
         text = functions.call(name, tail if bar else None, page)
@@ -53,7 +53,7 @@ def template(body: str, page: Page) -> str:
 @lru_cache(maxsize=NAMES)
 def _known(head: str, language: Language) -> tuple[str, str | None] | None:
     """The normal name and the family of a template as it is written; None if it may be no template."""
-    return None if ":" in head or head.lstrip()[:1] == "#" else _named(head, language)
+    return None if ":" in head or head.lstrip()[:1] == "#" or functions.is_word(head) else _named(head, language)
 
 
 @lru_cache(maxsize=NAMES)

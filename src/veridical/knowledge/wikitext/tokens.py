@@ -59,10 +59,10 @@ class _Expansion:
         position = 0
         parts, inside = stack[0].parts, False
         for found in _TOKEN.finditer(source):
-            start, end = found.span()
+            start = found.start()
             if start > position:
                 parts.append(source[position:start])
-            position = end
+            position = found.end()
             group = found.lastindex
             if group == 4:
                 self._read(found[4], start)
@@ -75,7 +75,9 @@ class _Expansion:
                 target, text = found.group(1, 2)
                 if not text or ":" in target:
                     text = linked(target, text, language)
-            parts.append(guarded(text) if inside and ("|" in text or "=" in text) else text)
+            if inside and ("|" in text or "=" in text):
+                text = guarded(text)
+            parts.append(text)
         stack[-1].parts.append(source[position:])
         while len(stack) > 1:
             self._give_back()
