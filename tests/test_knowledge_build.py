@@ -15,7 +15,7 @@ import pytest
 from data import shared
 from knowledge_files import PAGES, factscore_db, jsonl, store
 from veridical.errors import FatalError, InputError, TopicNotFound, UsageError
-from veridical.knowledge.build import build
+from veridical.knowledge.build import Progress, build
 from veridical.knowledge.store import Store
 from veridical.types import Query
 
@@ -188,11 +188,12 @@ async def test_a_factscore_database_keeps_its_passages(tmp_path):
     assert [passage.text for passage in found] == ["burned."]
 
 
-def test_events_tell_how_far_it_is(tmp_path, monkeypatch):
-    monkeypatch.setattr("veridical.knowledge.build.EVERY", 2)
-    seen = []
-    build([jsonl(tmp_path / "p.jsonl", PAGES)], tmp_path / "kb.sqlite", name="t", on_event=seen.append)
-    assert [(event.pages, event.passages) for event in seen] == [(2, 2), (4, 4)]
+def test_events_tell_how_far_it_is(tmp_path):
+    seen, source = [], jsonl(tmp_path / "p.jsonl", PAGES)
+    build([source], tmp_path / "kb.sqlite", name="t", on_event=seen.append)
+    [event] = [event for event in seen if isinstance(event, Progress)]
+    assert event.pages == event.passages == 5
+    assert event.bytes == event.total == source.stat().st_size and event.repeated == 0
 
 
 def test_any_sqlite_tool_can_read_it(tmp_path):

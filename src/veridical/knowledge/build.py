@@ -1,31 +1,44 @@
-"""Build a knowledge source: pages in, one SQLite file out. The file appears when it is complete, or not at all."""
+"""Build a knowledge source: pages in, one SQLite file with its search indexes out.
+
+Units of the sources are read by several processes; this one writes. The file appears when it is complete, or not at
+all; a build that is broken off goes on where it stopped when the same command is given again.
+"""
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
-import secrets
 import sqlite3
 import time
-import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
+import msgspec
+
 from .. import __version__
 from ..errors import FatalError, UsageError
 from ..types import Struct
-from . import native
-from .documents import Record
-from .passages import LIMIT, cut, cut_like_factscore
-from .sources import files, pages
-from .titles import bare, normal, tidy
+from . import sources as kinds
+from .bulk import Bulk
+from .derived import Indexing, Tables
+from .indexes import Passages, Titles
+from .locks import FileLock
+from .parallel import in_order, processors
+from .passages import LIMIT
+from .places import clear_others, index_folder, lock_file, size
+from .prepare import Batch, Settings, decoded, prepared, streamed
+from .redirects import Redirects
+from .schema import APPLICATION, LANGUAGE, label
+from .sources import Unit
+from .words import Language
 
-EVERY = 500
-"""Pages between two events."""
-EXAMPLES = 20
-"""Of what was left out, named in the report."""
+STREAMED = 32 << 20
+"""Bytes of a unit from which on it is read in this process, page by page: what cannot be cut can be of any size."""
+GROUPED = 1 << 20
+"""Bytes of small units that one process takes together."""
 
 
 class Progress(Struct, frozen=True, kw_only=True):
@@ -34,6 +47,12 @@ class Progress(Struct, frozen=True, kw_only=True):
     file: str
     pages: int
     passages: int
+    bytes: int
+    """Of the sources, that are done."""
+    total: int
+    """Of the sources."""
+    repeated: int = 0
+    """Of those done, bytes that an earlier, broken-off build has done."""
 
 
 class BuildReport(Struct, frozen=True, kw_only=True, omit_defaults=False):
@@ -53,6 +72,19 @@ class BuildReport(Struct, frozen=True, kw_only=True, omit_defaults=False):
     bytes: int
     """Size of the file."""
     seconds: float
+    index_bytes: int = 0
+    """Size of its search indexes."""
+    read: int = 0
+    """Bytes of the sources."""
+    plain: int = 0
+    """Pages whose markup could not be read as a whole: their text is plainer than it could be."""
+    disambiguation: int = 0
+    """Pages that only list what their title may mean."""
+    led: Redirects = Redirects()
+    """Where the redirects of dumps lead."""
+
+
+Event = Progress | Indexing
 
 
 def build(
@@ -62,17 +94,21 @@ def build(
     name: str,
     snapshot: str | None = None,
     licence: str | None = None,
+    language: str | None = None,
     limit: int = LIMIT,
     compat: Literal["factscore"] | None = None,
+    workers: int | None = None,
     on_error: Literal["stop", "skip"] = "stop",
-    on_event: Callable[[Progress], None] | None = None,
+    on_event: Callable[[Event], None] | None = None,
 ) -> BuildReport:
-    """Read the pages of `sources` (see `sources.py`) into a new knowledge source `out`, in bounded memory.
+    """Read the pages of `sources` (see `sources/`) into a new knowledge source `out`, in bounded memory.
 
-    `limit` is in words a passage; `compat` packs passages as FActScore does. A title that comes again is left out and
-    counted, as is a page without text. Raises InputError at the first page that cannot be used, unless `on_error` is
-    "skip": then those are counted too; UsageError for impossible sources or an `out` that is something else;
-    FatalError where the disk is full. Whatever is raised, `out` stays as it was.
+    `limit` is in words a passage; `compat` packs passages as FActScore does; `workers` processes read (one each
+    processor; one for small sources). Snapshot, licence and language are taken from the sources where they say them. A
+    title that comes again is left out and counted, as is a page without text. Raises InputError at the first page that
+    cannot be used, unless `on_error` is "skip": then those are counted too; UsageError for impossible sources or an
+    `out` that is something else; FatalError where the disk is full. Whatever is raised, `out` stays as it was, and what
+    was done is gone on with by the next build of the same sources with the same settings.
     """
     started = time.monotonic()
     out = Path(out)
@@ -80,158 +116,182 @@ def build(
         raise UsageError("a knowledge source needs a name")
     if limit < 1:
         raise UsageError(f"a passage must hold at least 1 word, not {limit}")
-    inputs = [file for source in sources for file in files(Path(source))]
+    inputs = [file for source in sources for file in kinds.files(source)]
     _check_out(out, inputs)
+    about = kinds.about(sources)
+    settings = Settings(limit=limit, compat=compat, language=language or about.language)
     told = {
         "name": name,
-        "snapshot": snapshot,
-        "licence": licence,
-        "sources": ", ".join(str(source) for source in sources),
+        "snapshot": snapshot or about.snapshot,
+        "licence": licence or about.licence,
+        "language": language or about.language or LANGUAGE,
+        "sources": ", ".join(kinds.shown(source) for source in sources),
         "limit": str(limit),
         "compat": compat,
         "veridical": __version__,
         "made": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }
+    meta = {key: value for key, value in told.items() if value is not None}
     out.parent.mkdir(parents=True, exist_ok=True)
-    partial = out.with_name(f".{out.name}.{secrets.token_hex(4)}.partial")
+    lock = FileLock(lock_file(out))
+    if not lock.acquire():
+        raise UsageError(f"{out}: {lock.holder()} is writing it")
     try:
-        with _Writer(partial, limit, compat) as writer:
-            for record in _usable(inputs, writer.skip, on_error):
-                writer.add(record)
-                if on_event and writer.pages % EVERY == 0:
-                    on_event(Progress(file=record.file, pages=writer.pages, passages=writer.passages))
-            if not writer.pages:
-                raise UsageError(_nothing(sources, writer.skipped))
-            writer.finish({key: value for key, value in told.items() if value is not None})
-        _sync(partial)
-        partial.replace(out)
+        total = sum(_size(file) for file in inputs)
+        spoken = meta["language"]
+        with Bulk(out.with_name(f".{out.name}.partial"), _job(inputs, settings, spoken), spoken) as bulk:
+            tell = _Told(bulk, total, on_event)
+            for batch, unit, last in _batches(kinds.units(sources), settings, bulk, workers or _workers(total)):
+                if batch.bad and on_error == "stop":
+                    raise batch.bad[0].error()
+                bulk.take(batch, file=unit.file, dump=unit.kind == "dump")
+                bulk.done(last)
+                tell(unit)
+            _check_found(sources, bulk)
+            led = bulk.indexed()
+            folder = index_folder(out, bulk.store)
+            for index in (Passages(folder, Language(spoken)), Titles(folder)):
+                if index.standing(Tables.read(bulk.connection)) != "current":
+                    index.rebuild(bulk.connection, on_event)
+            bulk.finish(meta)
+            rows, left = bulk.rows, bulk.left
+            stored = {**meta, "fingerprint": str(rows.fingerprint)}
+        _moved(bulk, out)
         _sync(out.parent)
+        clear_others(folder)
     except (sqlite3.Error, OSError) as error:
         raise FatalError(f"{out}: cannot be written: {error}") from error
     finally:
-        partial.unlink(missing_ok=True)
-    label = "-".join(filter(None, (name, snapshot)))
+        lock.release()
     return BuildReport(
-        name=f"{label}@{writer.fingerprint[:8]}",
+        name=label(stored),
         path=str(out),
-        pages=writer.pages,
-        passages=writer.passages,
-        redirects=writer.redirects,
-        skipped=dict(writer.skipped),
-        examples=tuple(writer.examples),
-        characters=writer.characters,
+        pages=rows.pages,
+        passages=rows.passages,
+        redirects=rows.redirects,
+        skipped=left.skipped,
+        examples=tuple(left.examples),
+        characters=rows.characters,
         bytes=out.stat().st_size,
         seconds=time.monotonic() - started,
+        index_bytes=size(folder),
+        read=total,
+        plain=left.plain,
+        disambiguation=left.disambiguation,
+        led=led,
     )
 
 
-def _usable(inputs: list[Path], skip: Callable[[str, str], None], on_error: str) -> Iterator[Record]:
+class _Told:
+    """Tells how far it has come."""
+
+    def __init__(self, bulk: Bulk, total: int, on_event: Callable[[Event], None] | None) -> None:
+        self._bulk, self._total, self._on_event, self._before = bulk, total, on_event, bulk.bytes
+
+    def __call__(self, unit: Unit) -> None:
+        if self._on_event:
+            rows = self._bulk.rows
+            self._on_event(
+                Progress(
+                    file=unit.file,
+                    pages=rows.pages,
+                    passages=rows.passages,
+                    bytes=self._bulk.bytes,
+                    total=self._total,
+                    repeated=self._before,
+                )
+            )
+
+
+_Done = dict[str, int]
+"""Keys of the pieces that a batch completes, and the bytes that each stands for."""
+
+
+def _batches(
+    units: Iterator[Unit], settings: Settings, bulk: Bulk, workers: int
+) -> Iterator[tuple[Batch, Unit, _Done]]:
+    """Pages in the order of the units, without those that are done."""
+    todo = (unit for unit in units if unit.key not in bulk.finished)
+    work = in_order(functools.partial(_read, settings=settings), _groups(todo), workers=workers)
+    for group, read in work:
+        if read is None:
+            yield from _streamed(group[0], settings, bulk)
+        else:
+            for unit, data in zip(group, read, strict=True):
+                yield decoded(data), unit, {unit.key: unit.bytes}
+
+
+def _read(group: list[Unit], *, settings: Settings) -> list[bytes] | None:
+    """In a process of its own; None for what is too big to be handed over whole."""
+    return None if group[0].bytes > STREAMED else [prepared(unit, settings) for unit in group]
+
+
+def _streamed(unit: Unit, settings: Settings, bulk: Bulk) -> Iterator[tuple[Batch, Unit, _Done]]:
+    """A unit that is too big to be held, batch by batch, each committed."""
+    start = 0
+    while f"{unit.key}#{start}" in bulk.finished:
+        start += 1
+    for number, batch in enumerate(streamed(unit, settings, start=start), start):
+        yield batch, unit, {f"{unit.key}#{number}": 0}
+    yield Batch(), unit, {unit.key: unit.bytes}
+
+
+def _groups(units: Iterator[Unit]) -> Iterator[list[Unit]]:
+    """Small units together, others alone, in their order."""
+    group: list[Unit] = []
+    held = 0
+    for unit in units:
+        if group and held + unit.bytes > GROUPED:
+            yield group
+            group, held = [], 0
+        group.append(unit)
+        held += unit.bytes
+    if group:
+        yield group
+
+
+def _moved(bulk: Bulk, out: Path) -> None:
+    """Put what is complete in its place."""
+    try:
+        _sync(bulk.path)
+        bulk.path.replace(out)
+    except OSError:
+        bulk.remove()
+        raise
+
+
+def _workers(total: int) -> int:
+    """One for what is read sooner than processes start."""
+    return processors() if total > 4 * GROUPED else 1
+
+
+def _size(file: Path) -> int:
+    path = Path(str(file).removeprefix("urls:"))
+    return path.stat().st_size
+
+
+def _job(inputs: Sequence[Path], settings: Settings, language: str) -> str:
+    """The same for the same files, unchanged, and the same settings."""
+    stamps = []
     for file in inputs:
-        for page in pages(file):
-            if isinstance(page, Record):
-                yield page
-            elif on_error == "skip":
-                skip(page.kind, str(page.error()))
-            else:
-                raise page.error()
+        found = Path(str(file).removeprefix("urls:")).stat()
+        stamps.append((kinds.shown(file), found.st_size, found.st_mtime_ns))
+    return hashlib.blake2b(msgspec.json.encode((stamps, settings, language, __version__)), digest_size=16).hexdigest()
 
 
-class _Writer:
-    """The new file. Crash safety is the caller's: it is not the knowledge source before it has been renamed."""
-
-    def __init__(self, path: Path, limit: int, compat: str | None) -> None:
-        self.pages = self.passages = self.redirects = self.characters = 0
-        self.skipped: Counter[str] = Counter()
-        self.examples: list[str] = []
-        self.fingerprint = ""
-        self._limit = limit
-        self._compat = compat
-        self._digest = hashlib.blake2b(f"{native.VERSION}".encode(), digest_size=16)
-        self._database = sqlite3.connect(path, isolation_level=None)
-
-    def __enter__(self) -> _Writer:
-        for pragma in (
-            "journal_mode = OFF",
-            "synchronous = OFF",
-            "cache_size = -65536",
-            f"application_id = {native.APPLICATION}",
-        ):
-            self._database.execute(f"PRAGMA {pragma}")
-        self._database.executescript(native.SCHEMA)
-        self._database.execute("BEGIN")
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._database.close()
-
-    def skip(self, reason: str, example: str) -> None:
-        self.skipped[reason] += 1
-        if len(self.examples) < EXAMPLES:
-            self.examples.append(example)
-
-    def add(self, record: Record) -> None:
-        """One page with its redirects and passages, or a reason why not."""
-        passages = self._passages(record)
-        if not passages:
-            self.skip("no text", f"{record.place}: {record.title!r} has no text")
-        elif not self._insert(record, passages):
-            self.skip("repeated title", f"{record.place}: {record.title!r} came before")
-
-    def _passages(self, record: Record) -> list[tuple[str, str]]:
-        """Section and text of each passage. Neighbouring sections without heading are one text."""
-        clean = [(section.heading.strip(), _clean(section.text)) for section in record.sections]
-        if record.cut:
-            return [(heading, text) for heading, text in clean if text]
-        if self._compat == "factscore":
-            return [("", text) for text in cut_like_factscore([text for _, text in clean], limit=self._limit)]
-        joined: list[tuple[str, str]] = []
-        for heading, text in clean:
-            if joined and not heading and not joined[-1][0]:
-                joined[-1] = ("", f"{joined[-1][1]}\n\n{text}")
-            else:
-                joined.append((heading, text))
-        return [(heading, passage) for heading, text in joined for passage in cut(text, limit=self._limit)]
-
-    def _insert(self, record: Record, passages: list[tuple[str, str]]) -> bool:
-        """False if the title is there already."""
-        run = self._database.execute
-        number, title = self.pages + 1, record.title
-        row = (number, title, normal(title), bare(title), record.url)
-        if run("INSERT OR IGNORE INTO page VALUES (?, ?, ?, ?, ?)", row).rowcount == 0:
-            return False
-        self.pages = number
-        aliases = {tidy(alias) for alias in record.redirects} - {"", tidy(title)}
-        rows = [(alias, normal(alias), bare(alias), number) for alias in sorted(aliases)]
-        self._database.executemany("INSERT INTO alias VALUES (?, ?, ?, ?)", rows)
-        self.redirects += len(rows)
-        words = native.searchable(title)
-        for place, (section, text) in enumerate(passages):
-            self.passages += 1
-            self.characters += len(text)
-            run("INSERT INTO passage VALUES (?, ?, ?, ?, ?)", (self.passages, number, place, section, text))
-            indexed = (self.passages, words, native.searchable(f"{section}\n{text}"))
-            run("INSERT INTO passage_fts (rowid, title, text) VALUES (?, ?, ?)", indexed)
-        self._digest.update(repr((title, record.url, sorted(aliases), passages)).encode())
-        return True
-
-    def finish(self, told: dict[str, str]) -> None:
-        """Indexes, and last what makes it a knowledge source: the meta table."""
-        self.fingerprint = self._digest.hexdigest()
-        counts = {"pages": self.pages, "passages": self.passages, "redirects": self.redirects}
-        meta = told | {key: str(count) for key, count in counts.items()}
-        meta |= {"schema": str(native.VERSION), "fingerprint": self.fingerprint}
-        self._database.execute("INSERT INTO passage_fts (passage_fts) VALUES ('optimize')")
-        self._database.execute("COMMIT")
-        self._database.executescript(native.INDEXES)
-        self._database.executemany("INSERT INTO meta VALUES (?, ?)", sorted(meta.items()))
+def _check_found(sources: Sequence[str | Path], bulk: Bulk) -> None:
+    """Raise for a dump without an article (W1), and where no page could be taken at all."""
+    left = bulk.left
+    for file, passed in left.passed.items():
+        if not left.articles.get(file) and not left.skipped:
+            raise kinds.nothing(file, Counter(passed))
+    if not bulk.rows.pages:
+        why = ", ".join(f"{reason} {count}" for reason, count in Counter(left.skipped).most_common())
+        named = ", ".join(kinds.shown(source) for source in sources) or "no source"
+        raise UsageError(f"no page could be taken from {named}: {why or 'no page in them'}")
 
 
-def _clean(text: str) -> str:
-    """One normal form of Unicode, and no NUL, at which SQLite's own functions stop reading."""
-    return unicodedata.normalize("NFC", text).replace("\x00", "").strip()
-
-
-def _check_out(out: Path, inputs: list[Path]) -> None:
+def _check_out(out: Path, inputs: Sequence[Path]) -> None:
     """Raise UsageError rather than overwrite anything that is not a knowledge source."""
     if out.is_dir():
         raise UsageError(f"{out}: is a folder; name a file, such as {out / 'knowledge.db'}")
@@ -240,13 +300,8 @@ def _check_out(out: Path, inputs: list[Path]) -> None:
     if out.exists() and out.stat().st_size:
         with out.open("rb") as file:
             head = file.read(72)
-        if not head.startswith(b"SQLite format 3\x00") or head[68:72] != native.APPLICATION.to_bytes(4, "big"):
+        if not head.startswith(b"SQLite format 3\x00") or head[68:72] != APPLICATION.to_bytes(4, "big"):
             raise UsageError(f"{out}: exists and is not a knowledge source of veridical; it is left alone")
-
-
-def _nothing(sources: Sequence[str | Path], skipped: Counter[str]) -> str:
-    why = ", ".join(f"{reason} {count}" for reason, count in skipped.most_common()) or "no page in them"
-    return f"no page could be taken from {', '.join(str(source) for source in sources) or 'no source'}: {why}"
 
 
 def _sync(path: Path) -> None:

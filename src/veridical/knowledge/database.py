@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import queue
 import sqlite3
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,8 @@ from ..errors import FatalError, InputError, SearchError
 
 READERS = 4
 """Threads that can read at a time; further ones wait."""
+_MAPPED = 1 << 40
+"""Bytes of the file that are read through the memory of the system, which all processes share."""
 _MAGIC = b"SQLite format 3\x00"
 _KINDS = {
     b"<!doctype": "an HTML page",
@@ -50,8 +54,13 @@ def check(path: Path) -> None:
     page_size = int.from_bytes(head[16:18], "big")
     expected = int.from_bytes(head[28:32], "big") * (65536 if page_size == 1 else page_size)
     counted = head[24:28] == head[92:96]  # else the count of pages in the header is out of date
+    counted = counted and not any(_beside(path, end).exists() for end in ("-wal", "-journal"))  # which may complete it
     if counted and found < expected:
         raise InputError(f"a SQLite database cut off after {found:,} of {expected:,} bytes", file=str(path))
+
+
+def _beside(path: Path, end: str) -> Path:
+    return path.with_name(path.name + end)
 
 
 def _kind(head: bytes) -> str:
@@ -80,16 +89,19 @@ class Database:
         self._connections: list[sqlite3.Connection] = []
         try:
             before = self.path.stat()
-            for _ in range(READERS):
+            for _ in range(READERS + 1):
                 self._connections.append(self._connect())
-            if not os.path.samestat(before, self.path.stat()):
+            self._opened = self.path.stat()
+            if not os.path.samestat(before, self._opened):
                 raise InputError("was replaced while it was opened; try again", file=str(path))
             rows = self._connections[0].execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
             self.tables = frozenset(name for (name,) in rows)
         except sqlite3.Error as error:
             self.close()
             raise InputError(f"cannot be read as a SQLite database: {error}", file=str(path)) from error
-        for connection in self._connections:
+        self._watching = threading.Lock()
+        self._watch, *others = self._connections
+        for connection in others:
             self._idle.put(connection)
 
     def rows(self, sql: str, *values: Any) -> list[Any]:
@@ -98,11 +110,48 @@ class Database:
 
     def stream(self, sql: str, *values: Any) -> Iterator[Any]:
         """The rows of a query, one after the other. SearchError for a value that is no valid Unicode."""
+        with self._borrowed() as connection:
+            yield from connection.execute(sql, values)
+
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[sqlite3.Connection]:
+        """A connection that sees one state of the file, whatever others write meanwhile."""
+        with self._borrowed() as connection:
+            connection.execute("BEGIN")
+            try:
+                yield connection
+            finally:
+                connection.rollback()
+
+    @property
+    def closed(self) -> bool:
+        return not self._connections
+
+    def version(self) -> int:
+        """Another number after each change that another connection or process has made to the file."""
+        with self._watching:
+            if not self._connections:
+                raise FatalError(f"{self.path}: the knowledge source was closed")
+            try:
+                ((number,),) = self._watch.execute("PRAGMA data_version")
+            except sqlite3.Error as error:
+                raise FatalError(f"{self.path}: cannot be searched: {error}") from error
+            return number
+
+    def replaced(self) -> bool:
+        """Whether another file has taken the place of the one that is open."""
+        try:
+            return not os.path.samestat(self._opened, self.path.stat())
+        except OSError:
+            return True
+
+    @contextlib.contextmanager
+    def _borrowed(self) -> Iterator[sqlite3.Connection]:
         if not self._connections:
             raise FatalError(f"{self.path}: the knowledge source was closed")
         connection = self._idle.get()
         try:
-            yield from connection.execute(sql, values)
+            yield connection
         except sqlite3.Error as error:
             raise FatalError(f"{self.path}: cannot be searched: {error}") from error
         except UnicodeEncodeError as error:
@@ -117,4 +166,14 @@ class Database:
 
     def _connect(self) -> sqlite3.Connection:
         uri = self.path.resolve().as_uri() + "?mode=ro"
-        return sqlite3.connect(uri, uri=True, check_same_thread=False)  # used by one thread at a time
+        connection = sqlite3.connect(uri, uri=True, check_same_thread=False, isolation_level=None)
+        connection.execute(f"PRAGMA mmap_size = {_MAPPED}")
+        try:
+            connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchall()
+        except sqlite3.OperationalError:
+            connection.close()
+            if _beside(self.path, "-wal").exists():
+                raise
+            # written in WAL mode, which needs files beside it, and none can be made: nobody can write it either
+            connection = sqlite3.connect(f"{uri}&immutable=1", uri=True, check_same_thread=False, isolation_level=None)
+        return connection  # used by one thread at a time

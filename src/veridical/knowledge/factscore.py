@@ -83,6 +83,9 @@ class FActScoreTables:
         sql = "SELECT title FROM documents WHERE title >= ? AND title < ? LIMIT ?"
         return [name for (name,) in self._database.rows(sql, start, start + "\U0010ffff", MOST_TITLES)]
 
+    def refresh(self) -> None:
+        """Nothing of the file is kept."""
+
     def info(self) -> Info:
         ((pages,),) = self._database.rows("SELECT count(*) FROM documents")
         size = self._database.path.stat().st_size

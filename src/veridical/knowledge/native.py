@@ -1,87 +1,40 @@
-"""veridical's own format: a SQLite file that any SQLite tool can open. `build.py` writes it."""
+"""veridical's own format, opened to be read. `schema.py` has its tables; `writer.py` and `bulk.py` write it."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
-from ..errors import InputError
-from ..text.normal import STOPWORDS, tokens
+from ..errors import InputError, SearchError
 from ..types import Passage
+from . import schema
 from .database import Database
+from .derived import OnIndexing
+from .places import index_folder, size
+from .redirects import destination
+from .shelf import Shelf
 from .store import Info, Page
 from .titles import bare, normal, qualifier, tidy
 
-VERSION = 1
-"""Of the tables below and of the forms of titles and words in them."""
-APPLICATION = 0x56524443
-"""In the header of the file ("VRDC"), for `file` and for the check before a file is overwritten."""
+MOST_CANDIDATES = 50
+"""Titles of one form that are looked at."""
 
-SCHEMA = """
-CREATE TABLE page (
-    id INTEGER PRIMARY KEY,          -- 1, 2, 3 … without gaps
-    title TEXT NOT NULL UNIQUE,      -- as the source spells it
-    norm TEXT NOT NULL,              -- titles.normal
-    bare TEXT NOT NULL,              -- titles.bare
-    url TEXT
-);
-CREATE TABLE alias (                 -- redirects
-    title TEXT NOT NULL,
-    norm TEXT NOT NULL,
-    bare TEXT NOT NULL,
-    page_id INTEGER NOT NULL REFERENCES page
-);
-CREATE TABLE passage (
-    id INTEGER PRIMARY KEY,
-    page_id INTEGER NOT NULL REFERENCES page,
-    ord INTEGER NOT NULL,            -- 0, 1, 2 … within the page
-    section TEXT NOT NULL,           -- heading, or ''
-    text TEXT NOT NULL
-);
-CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE VIRTUAL TABLE passage_fts USING fts5 (
-    title, text, content = '', detail = full, tokenize = 'porter unicode61 remove_diacritics 2'
-);
-"""
-INDEXES = """
-CREATE INDEX page_norm ON page (norm);
-CREATE INDEX page_bare ON page (bare);
-CREATE INDEX alias_title ON alias (title);
-CREATE INDEX alias_norm ON alias (norm);
-CREATE INDEX alias_bare ON alias (bare);
-CREATE INDEX passage_page ON passage (page_id, ord);
-"""
-
-MOST_WORDS = 64
-"""Words of one query that are looked up in the whole collection; further ones are left out."""
-MOST_TITLES = 200_000
-"""Titles among which close ones are looked for; in larger collections only those that begin alike."""
-TITLE_WEIGHT = 2.0
-"""A word in the title counts as much as this many in the text (see docs/knowledge.md)."""
-
-_FIND = {
-    form: (
-        f"SELECT title, id, title, url FROM page WHERE {form} = ? ORDER BY id LIMIT 10",  # noqa: S608
-        "SELECT alias.title, page.id, page.title, page.url FROM alias JOIN page ON page.id = alias.page_id "  # noqa: S608
-        f"WHERE alias.{form} = ? ORDER BY page.id LIMIT 10",
-    )
-    for form in ("title", "norm", "bare")
+_PAGE = "SELECT id, title, url, plain, disambiguation FROM page"
+_PAGES = {form: f"{_PAGE} WHERE {form} = ? ORDER BY id LIMIT {MOST_CANDIDATES}" for form in ("title", "norm", "bare")}
+_ALIASES = {
+    form: f"SELECT title, page_id FROM alias WHERE {form} = ? ORDER BY page_id LIMIT {MOST_CANDIDATES}"  # noqa: S608
+    for form in _PAGES
 }
-"""The title that fits, and its page."""
+_REDIRECTS = {
+    form: f"SELECT title, target FROM redirect WHERE {form} = ? ORDER BY id LIMIT {MOST_CANDIDATES}"  # noqa: S608
+    for form in _PAGES
+}
 _PASSAGES = "SELECT ord, section, text FROM passage WHERE page_id = ? ORDER BY ord"
-_EVERYWHERE = f"""
-SELECT page.title, page.url, passage.ord, passage.text, best.score
-FROM (
-    SELECT rowid, -bm25(passage_fts, {TITLE_WEIGHT}, 1.0) AS score FROM passage_fts WHERE passage_fts MATCH ?
-    ORDER BY score DESC, rowid LIMIT ?
-) AS best JOIN passage ON passage.id = best.rowid JOIN page ON page.id = passage.page_id
-ORDER BY best.score DESC, best.rowid
-"""  # noqa: S608
-_NEAR = "SELECT title FROM page WHERE norm >= ? AND norm < ? LIMIT ?"
-
-
-def searchable(text: str) -> str:
-    """Words as the index holds them: with "1,000" as "1000" and each CJK character alone, as in queries."""
-    return " ".join(tokens(text))
+_THESE = """
+SELECT passage.id, page.title, page.url, passage.ord, passage.text
+FROM json_each(?) JOIN passage ON passage.id = json_each.value JOIN page ON page.id = passage.page_id
+"""
+_BEGINNING = "SELECT title FROM page WHERE norm >= ? AND norm < ? LIMIT 1000"
 
 
 class NativeTables:
@@ -89,38 +42,42 @@ class NativeTables:
 
     TABLES = frozenset({"page", "passage", "meta"})
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, on_event: OnIndexing = None) -> None:
         """Raises InputError if the build was not finished, or made by another version, or holds no page."""
         self._database = database
-        file = str(database.path)
         if missing := self.TABLES - database.tables:
-            raise InputError(f"an unfinished knowledge source: no table {', '.join(sorted(missing))}", file=file)
-        self._meta: dict[str, str] = dict(database.rows("SELECT key, value FROM meta"))
-        version = self._meta.get("schema")
-        if version is None:
-            raise InputError("an unfinished knowledge source: build it again", file=file)
-        if version != str(VERSION):
-            raise InputError(f"made by another veridical (schema {version}, not {VERSION}): build it again", file=file)
-        ((pages,),) = database.rows("SELECT coalesce(max(id), 0) FROM page")
-        if pages == 0:
-            raise InputError("a knowledge source without pages", file=file)
-        if str(pages) != self._meta.get("pages"):
-            raise InputError(f"a damaged knowledge source: {pages} of {self._meta.get('pages')} pages", file=file)
-        label = "-".join(filter(None, (self._meta["name"], self._meta.get("snapshot"))))
-        self.name = f"{label}@{self._meta['fingerprint'][:8]}"
+            raise self._unusable(f"an unfinished knowledge source: no table {', '.join(sorted(missing))}")
+        self._meta = meta = self._read()
+        ((last,),) = database.rows("SELECT coalesce(max(id), 0) FROM page")
+        if last == 0:
+            raise self._unusable("a knowledge source without pages")
+        if last < int(meta["pages"]):
+            raise self._unusable(f"a damaged knowledge source: {last} of {meta['pages']} pages")
+        language = meta.get("language", schema.LANGUAGE)
+        self._shelf = Shelf(database, store=meta["store"], language=language, on_event=on_event)
+
+    @property
+    def name(self) -> str:
+        """See `Store.name`."""
+        return schema.label(self._meta)
+
+    def refresh(self) -> None:
+        """Another process has changed the file."""
+        self._meta = self._read()
 
     def find(self, title: str) -> list[Page]:
         """See `Store.lookup`."""
         for form, key in (("title", title), ("title", tidy(title)), ("norm", normal(title)), ("bare", bare(title))):
-            for sql in _FIND[form]:
-                fitting = self._database.rows(sql, key) if key else []
-                pages = {
-                    id_: Page(id=id_, title=name, url=url)
-                    for fits, id_, name, url in fitting
-                    if form != "bare" or _may_be(title, fits)
-                }
-                if pages:
-                    return list(pages.values())
+            if not key:
+                continue
+            rows = self._database.rows(_PAGES[form], key)
+            if form == "bare":
+                rows = [row for row in rows if _may_be(title, row[1])]
+            found = [self._page(row) for row in rows] or self._led_to(title, form, key)
+            if form != "bare":  # one spelt so is meant rather than a list of what a name may mean
+                found = [page for page in found if not page.disambiguation] or found
+            if found:
+                return found
         return []
 
     def passages(self, page: Page) -> tuple[list[Passage], list[str]]:
@@ -131,24 +88,30 @@ class NativeTables:
         )
 
     def everywhere(self, query: str, k: int) -> list[Passage]:
-        words = list(dict.fromkeys(tokens(query)))
-        words = [word for word in words if word not in STOPWORDS] or words
-        if not words:
-            return []
-        match = " OR ".join(f'"{word}"' for word in words[:MOST_WORDS])
-        return [
-            self._passage(title, url, place, text, score)
-            for title, url, place, text, score in self._database.rows(_EVERYWHERE, match, k)
-        ]
+        try:
+            query.encode()
+        except UnicodeEncodeError as error:
+            raise SearchError(f"half a surrogate pair cannot be looked up: {query[:80]!r}") from error
+        asked = k
+        while True:
+            best = self._shelf.best(query, asked)
+            these = self._database.rows(_THESE, json.dumps([id_ for id_, _ in best]))
+            rows = {id_: (title, url, place, text) for id_, title, url, place, text in these}
+            found = [self._passage(*rows[id_], score) for id_, score in best if id_ in rows]
+            if len(found) >= k or len(best) < asked:
+                return found[:k]
+            asked = 2 * asked  # some have been deleted since
 
     def near(self, title: str) -> Sequence[str]:
-        start = "" if int(self._meta["pages"]) <= MOST_TITLES else normal(title)[:3]
-        rows = self._database.stream(_NEAR, start, start + "\U0010ffff", MOST_TITLES)
-        return [name for (name,) in rows]
+        try:
+            return self._shelf.near(title)
+        except SearchError:  # a topic that is not found is told with or without suggestions
+            start = normal(title)[:3]
+            return [name for (name,) in self._database.rows(_BEGINNING, start, start + "\U0010ffff")]
 
     def info(self) -> Info:
         meta = self._meta
-        told = {"schema", "name", "snapshot", "licence", "pages", "passages", "redirects"}
+        told = {"schema", "name", "snapshot", "licence", "pages", "passages", "redirects", "store"}
         return Info(
             name=self.name,
             format="veridical",
@@ -156,13 +119,47 @@ class NativeTables:
             passages=int(meta["passages"]),
             redirects=int(meta["redirects"]),
             bytes=self._database.path.stat().st_size,
+            index_bytes=size(index_folder(self._database.path, meta["store"])),
             snapshot=meta.get("snapshot"),
             licence=meta.get("licence"),
             built={key: value for key, value in meta.items() if key not in told},
         )
 
+    def _led_to(self, title: str, form: str, key: str) -> list[Page]:
+        """Pages that have `title` as a further one."""
+        ids = [id_ for fits, id_ in self._database.rows(_ALIASES[form], key) if form != "bare" or _may_be(title, fits)]
+        for fits, target in self._database.rows(_REDIRECTS[form], key):
+            if form != "bare" or _may_be(title, fits):
+                ids.append(destination(target, self._database.rows))
+        distinct = [id_ for id_ in dict.fromkeys(ids) if isinstance(id_, int)]
+        return [self._page(row) for id_ in distinct for row in self._database.rows(f"{_PAGE} WHERE id = ?", id_)]
+
+    def _page(self, row: tuple[int, str, str | None, int, int]) -> Page:
+        id_, title, url, plain, disambiguation = row
+        choices: tuple[str, ...] = ()
+        if disambiguation:
+            sql = "SELECT title FROM choice WHERE page_id = ? ORDER BY ord"
+            choices = tuple(choice for (choice,) in self._database.rows(sql, id_))
+        return Page(
+            id=id_, title=title, url=url, plain=bool(plain), disambiguation=bool(disambiguation), choices=choices
+        )
+
     def _passage(self, title: str, url: str | None, place: int, text: str, score: float | None = None) -> Passage:
         return Passage(id=f"{title}#{place}", text=text, title=title, url=url, source=self.name, score=score)
+
+    def _read(self) -> dict[str, str]:
+        meta: dict[str, str] = dict(self._database.rows("SELECT key, value FROM meta"))
+        version = meta.get("schema")
+        if version is None:
+            raise self._unusable("an unfinished knowledge source: build it again")
+        if version != str(schema.VERSION):
+            raise self._unusable(f"made by another veridical (schema {version}, not {schema.VERSION}): build it again")
+        if missing := {"name", "pages", "passages", "redirects", "fingerprint", "store"} - meta.keys():
+            raise self._unusable(f"a damaged knowledge source: no {', '.join(sorted(missing))} in its table meta")
+        return meta
+
+    def _unusable(self, why: str) -> InputError:
+        return InputError(why, file=str(self._database.path))
 
 
 def _may_be(asked: str, title: str) -> bool:

@@ -15,6 +15,7 @@ from ..errors import InputError, TopicNotFound
 from ..types import Passage, Query, Struct
 from . import bm25
 from .database import Database
+from .derived import OnIndexing
 from .titles import normal
 
 PAGES_KEPT = 256
@@ -22,6 +23,8 @@ PAGES_KEPT = 256
 CLOSE_TITLES = 5
 CLOSENESS = 70.0
 """Of 100; less alike titles are not suggested."""
+MOST_MEANT = 20
+"""Titles that are named where several are meant."""
 
 
 class Page(Struct, frozen=True, kw_only=True):
@@ -31,6 +34,12 @@ class Page(Struct, frozen=True, kw_only=True):
     title: str
     """As the source spells it."""
     url: str | None = None
+    plain: bool = False
+    """Its markup could not be read as a whole: the text is plainer than it could be."""
+    disambiguation: bool = False
+    """It only lists what its title may mean."""
+    choices: tuple[str, ...] = ()
+    """Those titles."""
 
 
 class Info(Struct, frozen=True, kw_only=True):
@@ -44,6 +53,9 @@ class Info(Struct, frozen=True, kw_only=True):
     """None where counting them means reading everything."""
     redirects: int = 0
     bytes: int = 0
+    """Of the file."""
+    index_bytes: int = 0
+    """Of the search index beside it."""
     snapshot: str | None = None
     licence: str | None = None
     built: dict[str, str] = {}
@@ -74,6 +86,10 @@ class Tables(Protocol):
         """Titles among which close ones are looked for."""
         ...
 
+    def refresh(self) -> None:
+        """Read again what is kept of the file, which was changed."""
+        ...
+
     def info(self) -> Info: ...
 
 
@@ -83,6 +99,8 @@ class Store:
     With a topic, that page's passages are ranked by BM25 with the page's own statistics, as in FActScore (section 4.1);
     the best k are returned even if fewer have a word of the query: those without come last, in page order, with score
     0. Without a topic all pages are searched, and only matching passages are returned.
+
+    What another process changes is seen by the next look-up or search, and changes the name.
     """
 
     def __init__(self, database: Database, tables: Tables) -> None:
@@ -90,29 +108,42 @@ class Store:
         self._tables = tables
         self._counting = threading.Lock()
         self._missing = threading.Lock()
-        self._pages: OrderedDict[int, tuple[list[Passage], bm25.Index]] = OrderedDict()
-        self._misses: OrderedDict[str, tuple[str, ...]] = OrderedDict()
+        self._changing = threading.Lock()
+        self._version = database.version()
+        self._pages: OrderedDict[tuple[int, int], tuple[list[Passage], bm25.Index]] = OrderedDict()
+        self._misses: OrderedDict[tuple[int, str], tuple[str, ...]] = OrderedDict()
 
     @classmethod
-    def open(cls, path: str | Path) -> Store:
-        """Open a knowledge source to be read. Raises InputError, saying what was found, if it is not a usable one."""
+    def open(cls, path: str | Path, *, on_event: OnIndexing = None) -> Store:
+        """Open a knowledge source to be read. Raises InputError, saying what was found, if it is not a usable one.
+
+        Its search index is touched by the first search of the whole collection (or for titles that come close), and
+        made again then if it is missing or damaged; `on_event` is told how far that has come.
+        """
         from .factscore import FActScoreTables
         from .native import NativeTables
 
         database = Database(path)
-        for tables in (NativeTables, FActScoreTables):
-            if tables.TABLES & database.tables:
-                return cls(database, tables(database))
-        held = ", ".join(sorted(database.tables)) or "none"
-        raise InputError(f"a SQLite database, but not a knowledge source (its tables: {held})", file=str(path))
+        try:
+            if NativeTables.TABLES & database.tables:
+                return cls(database, NativeTables(database, on_event))
+            if FActScoreTables.TABLES & database.tables:
+                return cls(database, FActScoreTables(database))
+            held = ", ".join(sorted(database.tables)) or "none"
+            raise InputError(f"a SQLite database, but not a knowledge source (its tables: {held})", file=str(path))
+        except BaseException:
+            database.close()
+            raise
 
     @property
     def name(self) -> str:
-        """Name, snapshot and a fingerprint of the content: another one after every rebuild that changes something."""
+        """Name, snapshot and a fingerprint of the content: another one after every change of it."""
+        self._refreshed()
         return self._tables.name
 
     @property
     def info(self) -> Info:
+        self._refreshed()
         return self._tables.info()
 
     def close(self) -> None:
@@ -128,12 +159,16 @@ class Store:
         """The page of that title: exact title, exact redirect, then both without regard to case and width, then to
         accents, punctuation and a last (…). An exact title always wins.
 
-        Raises `TopicNotFound`, with the titles that come close, if there is none or if several fit equally well.
+        Raises `TopicNotFound`, with the titles that come close, if there is none, and with those that it may mean if
+        several fit equally well or a disambiguation page has it.
         """
+        version = self._refreshed()
         found = self._tables.find(title) if title.strip() else []
-        if len(found) == 1:
+        if len(found) == 1 and not found[0].disambiguation:
             return found[0]
-        raise TopicNotFound(title, tuple(page.title for page in found) or self._close(title), source=self.name)
+        meant = [name for page in found for name in (page.choices if page.disambiguation else (page.title,))]
+        suggested = tuple(dict.fromkeys(meant))[:MOST_MEANT] or self._close(title, version)
+        raise TopicNotFound(title, suggested, source=self._tables.name)
 
     async def search(self, query: Query, *, k: int) -> list[Passage]:
         """See the class. Raises `TopicNotFound`, ValueError for a k below 1, and FatalError for a damaged file."""
@@ -143,36 +178,58 @@ class Store:
 
     def _search(self, query: Query, k: int) -> list[Passage]:
         if query.topic is None:
+            self._refreshed()
             return self._tables.everywhere(query.text, k)
-        passages, index = self._counted(self.lookup(query.topic))
+        passages, index = self._counted(self.lookup(query.topic), self._version)
+        if not passages:
+            self.lookup(query.topic)  # raises if the page was deleted between the two
         return [_scored(passages[place], score) for place, score in index.rank(query.text, k)]
 
-    def _counted(self, page: Page) -> tuple[list[Passage], bm25.Index]:
+    def _counted(self, page: Page, version: int) -> tuple[list[Passage], bm25.Index]:
+        key = version, page.id
         with self._counting:  # else all facts of an answer, asking at once, would count its page at once
-            if page.id not in self._pages:
+            if key not in self._pages:
                 passages, words = self._tables.passages(page)
-                self._pages[page.id] = passages, bm25.Index(words)
+                self._pages[key] = passages, bm25.Index(words)
                 if len(self._pages) > PAGES_KEPT:
                     self._pages.popitem(last=False)
-            self._pages.move_to_end(page.id)
-            return self._pages[page.id]
+            self._pages.move_to_end(key)
+            return self._pages[key]
 
-    def _close(self, title: str) -> tuple[str, ...]:
+    def _close(self, title: str, version: int) -> tuple[str, ...]:
+        key = version, title
         with self._missing:
-            if title not in self._misses:
-                near = self._tables.near(title) if title.strip() else ()
-                best = rapidfuzz.process.extract(
-                    normal(title),
-                    near,
-                    processor=str.casefold,
-                    scorer=rapidfuzz.fuzz.WRatio,
-                    limit=CLOSE_TITLES,
-                    score_cutoff=CLOSENESS,
-                )
-                self._misses[title] = tuple(name for name, *_ in best)
+            if key not in self._misses:
+                self._misses[key] = tuple(self._closest(title)) if title.strip() else ()
                 if len(self._misses) > PAGES_KEPT:
                     self._misses.popitem(last=False)
-            return self._misses[title]
+            return self._misses[key]
+
+    def _closest(self, title: str) -> list[str]:
+        """Titles of different pages that are there, closest first."""
+        form = normal(title)
+        scored = [(closeness(form, normal(name)), name) for name in self._tables.near(title)]
+        found: dict[int, str] = {}
+        for score, name in sorted(scored, key=lambda one: -one[0]):
+            if score < CLOSENESS or len(found) == CLOSE_TITLES:
+                break
+            for page in self._tables.find(name)[:1]:
+                found.setdefault(page.id, page.title)
+        return list(found.values())
+
+    def _refreshed(self) -> int:
+        """The version of the file; what is kept of it is read again if that has changed."""
+        version = self._version if self._database.closed else self._database.version()
+        if version != self._version:
+            with self._changing:
+                self._tables.refresh()
+                self._version = version
+        return version
+
+
+def closeness(asked: str, title: str) -> float:
+    """0 to 100, of normal forms: slips of letters count less than words that are missing or in another order."""
+    return max(rapidfuzz.fuzz.ratio(asked, title), 0.9 * rapidfuzz.fuzz.WRatio(asked, title))
 
 
 def _scored(passage: Passage, score: float) -> Passage:
