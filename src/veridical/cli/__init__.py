@@ -15,7 +15,7 @@ from ..errors import FatalError, UsageError, VeridicalError, leaf
 from .app import app
 
 STOPPED = 3
-RESUMABLE = (["score"], ["meta"], ["bench"], ["felm"], ["recheck"], ["generate"], ["longfact"], ["data"])
+RESUMABLE = (["score"], ["meta"], ["bench"], ["felm"], ["recheck"], ["generate"], ["longfact"], ["data"], ["knowledge"])
 """Commands that go on where they stopped when they are called again."""
 INTERRUPTED = 130
 """What the option parser makes of Ctrl-C."""

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import Callable, Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -13,12 +11,13 @@ import msgspec
 import typer
 from rich.markup import escape
 
-from ..knowledge.build import BuildReport, Progress
+from ..knowledge.build import BuildReport
 from ..knowledge.build import build as build_knowledge
 from ..knowledge.passages import LIMIT
 from ..knowledge.store import Info, Store
 from ..types import Passage, Query
 from . import show
+from .building import building
 
 app = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="Build, search and describe a knowledge source to judge against."
@@ -39,29 +38,39 @@ Knowledge = Annotated[Path, typer.Argument(metavar="KB", help="A knowledge sourc
 
 
 @app.command(
-    help="Build a knowledge source from JSONL or JSON of {title, text}, Parquet, text or Markdown files, a folder of "
-    "these, or FActScore's .db.\n\nExample: veridical knowledge build pages.jsonl notes/ --out kb.sqlite --name mine"
+    help="Build a knowledge source from MediaWiki dumps, JSONL or JSON of {title, text}, Parquet, CSV, text, Markdown, "
+    "HTML, PDF and Word files, folders of these, urls:FILE (a list of links), or FActScore's .db. The same command "
+    "goes on where it stopped.\n\nExample: veridical knowledge build enwiki-20261101-pages-articles-multistream.xml.bz2 "
+    "--out enwiki.sqlite"
 )
 def build(
-    sources: Annotated[list[Path], typer.Argument(metavar="SOURCE...", help="Files and folders.")],
+    sources: Annotated[list[Path], typer.Argument(metavar="SOURCE...", help="Files, folders, urls:FILE.")],
     out: Annotated[Path, typer.Option(metavar="KB", help="The file to make; an older one is replaced at the end.")],
     name: Annotated[str | None, typer.Option(help="Its name in results (default: the file's name).")] = None,
     snapshot: Annotated[str | None, typer.Option(help="Date or version of the content, such as 20230401.")] = None,
     licence: Annotated[str | None, typer.Option(help="Licence of the content, kept with it.")] = None,
+    language: Annotated[
+        str | None, typer.Option(help="Of the text, for stems and dumps' templates (default: the dump's, or en).")
+    ] = None,
     words: Annotated[int, typer.Option(min=1, help="Most words a passage.")] = LIMIT,
     compat: Annotated[Compat | None, typer.Option(help="Cut passages as FActScore does, amid sentences.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes that read the sources (default: one a processor).")
+    ] = None,
     on_error: Annotated[OnError, typer.Option(help="What to do at a page that cannot be used.")] = OnError.STOP,
     as_json: AsJson = False,
 ) -> None:
-    with _progress() as on_event:
+    with building(show.err()) as on_event:
         report = build_knowledge(
             sources,
             out,
             name=name or out.stem,
             snapshot=snapshot,
             licence=licence,
+            language=language,
             limit=words,
             compat=compat.value if compat else None,
+            workers=workers,
             on_error=on_error.value,
             on_event=on_event,
         )
@@ -109,19 +118,15 @@ def info(kb: Knowledge, as_json: AsJson = False) -> None:
         show.out().print(_info(told))
 
 
-@contextlib.contextmanager
-def _progress() -> Iterator[Callable[[Progress], None] | None]:
-    console = show.err()
-    if not console.is_terminal:
-        yield None
-        return
-    with console.status("reading") as status:
-        yield lambda at: status.update(f"{at.pages:,} pages, {at.passages:,} passages – {escape(at.file)}")
-
-
 def _built(report: BuildReport) -> str:
     counts = f"{report.pages:,} pages, {report.passages:,} passages, {report.redirects:,} redirects"
-    lines = [f"{report.name}: {counts}, {_size(report.bytes)} in {report.path} ({report.seconds:.1f} s)"]
+    speed = f", {report.read / 1e6 / report.seconds:.1f} MB/s" if report.read > 1e6 else ""
+    index = f" and {_size(report.index_bytes)} of search index" if report.index_bytes > 1e6 else ""
+    lines = [f"{report.name}: {counts}, {_size(report.bytes)}{index} in {report.path} ({report.seconds:.1f} s{speed})"]
+    kinds = {"only list what their title may mean": report.disambiguation, "are in plainer text": report.plain}
+    lines += [f"{n:,} pages {what}" for what, n in kinds.items() if n]
+    if report.led.dangling or report.led.circular:
+        lines.append(f"redirects that lead nowhere: {report.led.dangling + report.led.circular:,}")
     if report.skipped:
         lines.append(f"left out {sum(report.skipped.values()):,}: {show.reasons(report.skipped)}")
     return "\n".join(lines)
@@ -142,7 +147,7 @@ def _info(told: Info) -> object:
         "pages": f"{told.pages:,}",
         "passages": "not counted" if told.passages is None else f"{told.passages:,}",
         "redirects": f"{told.redirects:,}",
-        "size": _size(told.bytes),
+        "size": _size(told.bytes) + (f" and {_size(told.index_bytes)} of search index" if told.index_bytes else ""),
         "snapshot": told.snapshot or "–",
         "licence": told.licence or "–",
         **told.built,
