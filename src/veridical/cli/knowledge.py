@@ -40,8 +40,8 @@ Knowledge = Annotated[Path, typer.Argument(metavar="KB", help="A knowledge sourc
 @app.command(
     help="Build a knowledge source from MediaWiki dumps, JSONL or JSON of {title, text}, Parquet, CSV, text, Markdown, "
     "HTML, PDF and Word files, folders of these, urls:FILE (a list of links), or FActScore's .db. The same command "
-    "goes on where it stopped.\n\nExample: veridical knowledge build enwiki-20261101-pages-articles-multistream.xml.bz2 "
-    "--out enwiki.sqlite"
+    "goes on where it stopped.\n\n"
+    "Example: veridical knowledge build enwiki-20261101-pages-articles-multistream.xml.bz2 --out enwiki.sqlite"
 )
 def build(
     sources: Annotated[list[Path], typer.Argument(metavar="SOURCE...", help="Files, folders, urls:FILE.")],
