@@ -19,6 +19,7 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
+import onnx
 import torch
 from calibrate import calibrated, documents
 from mix import LABELS, WORDS
@@ -71,6 +72,10 @@ def to_onnx(model: BertForSequenceClassification, path: Path) -> None:
         external_data=False,
         verbose=False,
     )
+    made = onnx.load(path)
+    for part in (made, made.graph, *made.graph.node, *made.graph.value_info, *made.graph.initializer):
+        part.ClearField("metadata_props")  # which line of which file on this machine each operation came from
+    onnx.save(made, path)
 
 
 def quantise(source: Path, target: Path, way: str) -> None:

@@ -38,7 +38,7 @@ UNITS = [
     _words("dollars euros pounds yen"),
     _words("litres gallons"),
     _words("episodes seasons"),
-    _words("goals points games matches sets"),
+    _words("goals points sets"),
     _words("votes seats"),
 ]
 VALUES = [
@@ -122,6 +122,8 @@ def _numbers(doc: Doc) -> Iterator[Spot]:
         beside = {doc[i].text for i in (token.i - 1, token.i + 1) if 0 <= i < len(doc)}
         if before in HEDGES or beside & set(MONTHS) or token.ent_type_ in NAMES or token.ent_type_ == "DATE":
             continue
+        if token.i and doc[token.i - 1].pos_ == "PROPN":  # a part of a name: "Apollo 11"
+            continue
         if _DIGITS.fullmatch(token.text) and not _YEAR.fullmatch(token.text):
             yield Spot("number", "digits", token.text)
         elif token.text in NUMBER_WORDS:
@@ -153,7 +155,7 @@ def _values(doc: Doc) -> Iterator[Spot]:
 def _names(doc: Doc) -> Iterator[Spot]:
     for entity in doc.ents:
         text = name_of(entity)
-        if entity.label_ in NAMES and text and text[0].isupper() and text.lower() not in STOPWORDS:
+        if entity.label_ in NAMES and len(text) > 3 and text[0].isupper() and text.lower() not in STOPWORDS:
             yield Spot("name", entity.label_, text)
 
 
@@ -216,6 +218,10 @@ def swapped(text: str, old: str, new: str) -> str:
     return text
 
 
+def without(text: str, piece: str) -> str:
+    return _whole(piece).sub(" ", text)
+
+
 def listed(text: str, old: str, new: str) -> bool:
     """Whether the two stand beside each other, as members of a list or the ends of a span do."""
     places = [[(m.start(), m.end()) for m in _whole(piece).finditer(text)] for piece in (old, new)]
@@ -230,22 +236,27 @@ def leftover(text: str, old: str) -> bool:
 
 
 def roles(doc: Doc) -> tuple[str, str] | None:
-    """Two names that a verb sets against each other, as (subject, other)."""
+    """Two names that a verb sets against each other; of one type where only a preposition links them."""
     for verb in doc:
         if verb.pos_ != "VERB" or verb.lemma_.lower() in SYMMETRIC:
             continue
-        subject = next((child for child in verb.children if child.dep_ in ("nsubj", "nsubjpass")), None)
-        other = next((child for child in verb.children if child.dep_ == "dobj"), None)
-        if other is None:
-            by = next((child for child in verb.children if child.dep_ == "agent"), None)
-            other = next((child for child in by.children if child.dep_ == "pobj"), None) if by else None
-        if other is None:
-            to = next((child for child in verb.children if child.dep_ in ("prep", "dative")), None)
-            other = next((child for child in to.children if child.dep_ == "pobj"), None) if to else None
-        names = [_name_at(token) for token in (subject, other) if token is not None]
-        if len(names) == 2 and all(names) and not set(_words(names[0])) & set(_words(names[1])):
-            return names[0], names[1]
+        subject = _child(verb, "nsubj", "nsubjpass")
+        for other in (_child(verb, "dobj"), *(_child(one, "pobj") for one in verb.children if one.dep_ in _LINKS)):
+            if subject is None or other is None:
+                continue
+            if other.head.dep_ in ("prep", "dative") and subject.ent_type_ != other.ent_type_:
+                continue
+            one, two = _name_at(subject), _name_at(other)
+            if one and two and not set(_words(one)) & set(_words(two)):
+                return one, two
     return None
+
+
+_LINKS = ("agent", "prep", "dative")
+
+
+def _child(token: Token, *relations: str) -> Token | None:
+    return next((child for child in token.children if child.dep_ in relations), None)
 
 
 def _name_at(token: Token) -> str:
@@ -253,6 +264,8 @@ def _name_at(token: Token) -> str:
         return ""
     first = token.i
     while first and token.doc[first - 1].dep_ == "compound" and token.doc[first - 1].pos_ == "PROPN":
+        first -= 1
+    if first and token.doc[first - 1].lower_ == "the":
         first -= 1
     return token.doc[first : token.i + 1].text
 

@@ -30,7 +30,7 @@ import spacy
 from mix import NOT_GIVEN, ROWS, window
 from spacy.language import Language
 from spacy.tokens import Doc
-from spots import Spot, leftover, listed, negated, occurrences, rivals, roles, spots, swapped
+from spots import Spot, leftover, listed, negated, occurrences, rivals, roles, spots, swapped, without
 
 from veridical.clauses.model import folder as parser
 from veridical.text.normal import STOPWORDS, tokens
@@ -61,7 +61,7 @@ UNTRAINED = ("bio_newpages_qa", "quoref_claims")
 """Files that the mix leaves out for their terms: good for looking at behaviour, of all their documents."""
 FOURS = dict.fromkeys(KINDS, 300)
 """Fours of each kind for training: at most 9,600 rows, about an eighth of the mix; units and roles are rarer."""
-READ = 2_500
+READ = 10_000
 """Parents that are read for it at most: the parse of each costs 5 ms."""
 LONGEST = 40
 """Words of the longest claim that is swapped."""
@@ -96,7 +96,7 @@ def parents(folder: Path, names: Iterable[str], parts: Iterable[str]) -> list[Ro
 
 
 class Pool:
-    """What other claims have in the place of a spot: those of the same document first."""
+    """What other claims have in the place of a spot: the longer alike the sooner."""
 
     def __init__(self, read: list[tuple[Row, Doc, list[Spot]]]) -> None:
         self.group: dict[tuple[str, str], list[str]] = defaultdict(list)
@@ -109,7 +109,8 @@ class Pool:
 
     def peers(self, row: Row, spot: Spot, rng: random.Random) -> list[str]:
         near, far = self.group.get((row["group"], spot.type), []), self.all.get(spot.type, [])
-        return rng.sample(near, min(5, len(near))) + rng.sample(far, min(8, len(far)))
+        drawn = rng.sample(near, min(5, len(near))) + rng.sample(far, min(12, len(far)))
+        return sorted(drawn, key=lambda text: abs(len(text.split()) - len(spot.text.split())))
 
 
 def swaps(rows: list[Row], seed: int, *, each: int = 2) -> Iterator[Swap]:
@@ -126,7 +127,8 @@ def swaps(rows: list[Row], seed: int, *, each: int = 2) -> Iterator[Swap]:
                 wrong = swapped(doc.text, spot.text, new)
                 yield Swap(spot.kind, row, evidence, doc.text, wrong, spot.text, new)
         if (names := roles(doc)) and all(occurrences(evidence, name) for name in names):
-            yield Swap("role", row, evidence, doc.text, swapped(doc.text, *names), *names)
+            wrong = swapped(doc.text, *names)
+            yield Swap("role", row, evidence, doc.text, wrong[:1].upper() + wrong[1:], *names)
         if denial := negated(doc, rng):
             yield Swap("negation", row, evidence, doc.text, denial, "", "")
 
@@ -155,9 +157,7 @@ def four(swap: Swap) -> Iterator[Row]:
 
 def _torn(swap: Swap) -> bool:
     """Whether the evidence has a part of either name without the rest."""
-    rest = swap.evidence
-    for name in (swap.old, swap.new):
-        rest = swapped(rest, name, "\2")
+    rest = without(without(swap.evidence, swap.old), swap.new)
     return leftover(rest, swap.old) or leftover(rest, swap.new)
 
 
