@@ -2,10 +2,10 @@
 
     python perf/soak_store.py [--kills 300] [--seed 0]
 
-Each round a process changes pages and commits until kill -9. Then another process opens the source, searches it, which
-lets the indexes follow, and reads all of it: SQLite's own check, the counts, the fingerprint computed anew, the passages
-of the index against those of the tables; the newest state must be one that was acknowledged, or a later one. Then the
-next writer goes on.
+Each round a process changes pages and commits until kill -9. Then another process opens the source, searches it,
+which lets the indexes follow, and reads all of it: SQLite's own check, the counts, the fingerprint computed anew, the
+passages of the index against those of the tables; the newest state must be one that was acknowledged, or a later one.
+Then the next writer goes on.
 """
 
 from __future__ import annotations

@@ -101,3 +101,22 @@ def test_x2_stdout_is_utf8_under_another_locale(tmp_path):
         arguments = [sys.executable, "-c", code, "knowledge", *command]
         done = subprocess.run(arguments, env=environment, capture_output=True, check=True, timeout=60)
     assert "José Peña was a poet of Łódź 🚒." in done.stdout.decode("utf-8")
+
+
+def test_pages_are_added_replaced_deleted_and_checked(tmp_path, capsys):
+    rows = [{"title": f"Mill {n}", "text": f"Mill {n} opened in {1800 + n}."} for n in range(4)]
+    first, more, kb = tmp_path / "a.jsonl", tmp_path / "b.jsonl", str(tmp_path / "kb.sqlite")
+    first.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert run(["knowledge", "build", str(first), "--out", kb]) == 0
+    more.write_text('{"title": "Mill 1", "text": "It burned."}\n{"title": "Bell", "text": "It rings."}\n')
+    assert run(["knowledge", "add", kb, str(more)]) == 0
+    assert "1 pages added, 0 replaced" in capsys.readouterr().out
+    assert run(["knowledge", "add", kb, str(more), "--replace"]) == 0
+    assert "0 pages added, 2 replaced" in capsys.readouterr().out
+    assert run(["knowledge", "delete", kb, "Mill 2", "Mill 9"]) == 1
+    told = capsys.readouterr()
+    assert "1 pages deleted" in told.out and "no page has the title 'Mill 9'" in told.err
+    assert run(["knowledge", "check", kb]) == 0
+    assert "4 pages, 4 passages; it is whole; its search index fits" in capsys.readouterr().out
+    assert run(["knowledge", "search", kb, "burned", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["title"] == "Mill 1"

@@ -1,4 +1,4 @@
-"""`veridical knowledge`: build, search and describe a knowledge source."""
+"""`veridical knowledge`: build, search, describe, change and check a knowledge source."""
 
 from __future__ import annotations
 
@@ -13,14 +13,19 @@ from rich.markup import escape
 
 from ..knowledge.build import BuildReport
 from ..knowledge.build import build as build_knowledge
+from ..knowledge.changes import changed
+from ..knowledge.checking import check as checked
 from ..knowledge.passages import LIMIT
 from ..knowledge.store import Info, Store
+from ..knowledge.writer import Writer
 from ..types import Passage, Query
 from . import show
 from .building import building
 
 app = typer.Typer(
-    no_args_is_help=True, rich_markup_mode=None, help="Build, search and describe a knowledge source to judge against."
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Build, search, change and check a knowledge source to judge against.",
 )
 
 
@@ -116,6 +121,66 @@ def info(kb: Knowledge, as_json: AsJson = False) -> None:
         typer.echo(msgspec.json.encode(told).decode())
     else:
         show.out().print(_info(told))
+
+
+@app.command(
+    help="Add pages to a knowledge source while others read it, or put them in place of those of the same title.\n\n"
+    "Example: veridical knowledge add kb.sqlite news.jsonl --replace"
+)
+def add(
+    kb: Knowledge,
+    sources: Annotated[list[Path], typer.Argument(metavar="SOURCE...", help="As of build.")],
+    replace: Annotated[bool, typer.Option("--replace", help="In place of pages that have the title.")] = False,
+    on_error: Annotated[OnError, typer.Option(help="What to do at a page that cannot be used.")] = OnError.STOP,
+    as_json: AsJson = False,
+) -> None:
+    with building(show.err()) as on_event:
+        report = changed(kb, sources, replace=replace, on_error=on_error.value, on_event=on_event)
+    if as_json:
+        typer.echo(msgspec.json.encode(report).decode())
+        return
+    show.out().print(escape(f"{report.name}: {report.pages:,} pages added, {report.replaced:,} replaced"))
+    if report.skipped:
+        left = sum(report.skipped.values())
+        show.err().print(escape(f"left out {left:,}: {show.reasons(report.skipped)}"), soft_wrap=True)
+
+
+@app.command(
+    help="Take pages out of a knowledge source, by their exact titles.\n\n"
+    'Example: veridical knowledge delete kb.sqlite "Ada Lovelace"'
+)
+def delete(
+    kb: Knowledge, titles: Annotated[list[str], typer.Argument(metavar="TITLE...", help="As the source spells them.")]
+) -> None:
+    with Writer(kb) as writer:
+        missing = [title for title in titles if not writer.delete(title)]
+        writer.commit()
+        name = writer.name
+    show.out().print(escape(f"{name}: {len(titles) - len(missing):,} pages deleted"))
+    for title in missing:
+        show.err().print(escape(f"no page has the title {title!r}"))
+    if missing:
+        raise typer.Exit(1)
+
+
+@app.command(
+    help="Read all of a knowledge source: is it whole, and does its search index fit?\n\n"
+    "Example: veridical knowledge check kb.sqlite"
+)
+def check(kb: Knowledge, as_json: AsJson = False) -> None:
+    found = checked(kb)
+    if as_json:
+        typer.echo(msgspec.json.encode(found).decode())
+    else:
+        index = {"current": "fits", "behind": "follows at the next search", "partial": "was not finished"}
+        words = index.get(found.index, "is made again at the next search")
+        whole = "is whole" if not found.wrong else "is damaged"
+        counts = f"{found.pages:,} pages, {found.passages:,} passages"
+        show.out().print(escape(f"{kb}: {counts}; it {whole}; its search index {words}"))
+        for one in found.wrong:
+            show.out().print(escape(f"  {one}"), style="red")
+    if found.wrong:
+        raise typer.Exit(1)
 
 
 def _built(report: BuildReport) -> str:

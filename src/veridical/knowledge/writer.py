@@ -64,6 +64,11 @@ class Writer:
         """Name, snapshot and fingerprint, uncommitted changes included."""
         return label({**self._meta, "fingerprint": str(self._rows.fingerprint)})
 
+    def has(self, title: str) -> bool:
+        """Whether a page or redirect has exactly that title."""
+        sql = "SELECT 1 FROM page WHERE title = ? UNION ALL SELECT 1 FROM redirect WHERE title = ?"
+        return self._database.execute(sql, (title, title)).fetchone() is not None
+
     def add(self, page: Ready) -> str | None:
         """The reason why not, if it cannot be taken ("no text", "repeated title")."""
         return self._rows.add(page)
