@@ -15,7 +15,7 @@ import tempfile
 from collections import defaultdict
 from pathlib import Path
 
-from veridical.knowledge import bm25, native
+from veridical.knowledge import bm25, indexes, native
 from veridical.knowledge.build import build
 from veridical.knowledge.database import Database
 
@@ -58,16 +58,17 @@ def main() -> None:
         print("| k1 {}, b {} | {:.3f} | {:.3f} | {} |".format(k1, b, *by_page(pages)))
     bm25.K1, bm25.B = default
     print("\n| over all pages | first | among 5 | n |\n|---|---|---|---|")
-    with tempfile.TemporaryDirectory() as folder:
-        source, kb = Path(folder, "squad.jsonl"), Path(folder, "squad.sqlite")
-        records = ({"title": title, "text": [row["context"] for row in group]} for title, group in pages.items())
-        source.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
-        build([source], kb, name="squad")
-        tables = native.NativeTables(Database(kb))
-        usual = native._EVERYWHERE
-        for weight in (0.5, 1.0, native.TITLE_WEIGHT, 4.0):
-            native._EVERYWHERE = usual.replace(f"fts, {native.TITLE_WEIGHT},", f"fts, {weight},")
+    usual = indexes.TITLE_WEIGHT
+    for weight in (1, usual, 4):
+        indexes.TITLE_WEIGHT = weight
+        with tempfile.TemporaryDirectory() as folder:
+            source, kb = Path(folder, "squad.jsonl"), Path(folder, "squad.sqlite")
+            records = ({"title": title, "text": [row["context"] for row in group]} for title, group in pages.items())
+            source.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+            build([source], kb, name="squad")
+            tables = native.NativeTables(Database(kb))
             print("| title weight {} | {:.3f} | {:.3f} | {} |".format(weight, *everywhere(tables, rows)))
+    indexes.TITLE_WEIGHT = usual
 
 
 if __name__ == "__main__":
