@@ -64,3 +64,26 @@ async def test_who_is_cancelled_before_is_left_out_and_during_is_not_missed():
     assert first.cancelled() and second.cancelled()
     assert seen == [[0], [2]]
     await batched.close()
+
+
+async def test_closing_waits_for_what_is_computed_and_not_for_what_waits():
+    seen, begun, release = [], threading.Event(), threading.Event()
+
+    def run(items):
+        seen.append(list(items))
+        begun.set()
+        release.wait(5)
+        return items
+
+    batched = Batched(run, most=1, name="b")
+    calls = [asyncio.create_task(batched.submit(n)) for n in range(20)]
+    assert await asyncio.to_thread(begun.wait, 5)
+    closing = asyncio.create_task(batched.close())
+    await asyncio.sleep(0.02)
+    release.set()
+    await closing
+    outcomes = await asyncio.gather(*calls, return_exceptions=True)
+    assert seen == [[0]] and outcomes[0] == 0
+    assert all(isinstance(outcome, asyncio.CancelledError) for outcome in outcomes[1:])
+    assert await batched.submit(7) == 7  # though many that were dropped stood before it
+    await batched.close()

@@ -2,6 +2,7 @@ import asyncio
 import importlib.util
 import math
 import sys
+import threading
 from collections import Counter
 
 import pytest
@@ -503,3 +504,29 @@ async def test_in_its_wrappers_and_the_cache(folder, tmp_path):
     with pytest.raises(TypeError):
         await model.chat(ask("the mill", labels=("True", "water")))  # other labels, another question
     store.close()
+
+
+async def test_closing_waits_for_the_batch_under_way_and_not_for_those_behind_it(folder):
+    model, begun, release, made = HF(str(folder), max_batch=2), threading.Event(), threading.Event(), []
+    together = model._together
+
+    def slow(engine, jobs):
+        made.append(len(jobs))
+        begun.set()
+        release.wait(10)
+        return together(engine, jobs)
+
+    model._together = slow
+    calls = [asyncio.create_task(model.chat(ask(f"the mill {n}", labels=TWO))) for n in range(30)]
+    assert await asyncio.to_thread(begun.wait, 30)
+    closing = asyncio.create_task(model.close())
+    await asyncio.sleep(0.05)
+    release.set()
+    await closing
+    outcomes = await asyncio.gather(*calls, return_exceptions=True)
+    answered = [outcome for outcome in outcomes if not isinstance(outcome, BaseException)]
+    assert len(made) == 1 and len(answered) == made[0]
+    dropped = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
+    assert all(isinstance(outcome, asyncio.CancelledError | ModelError) for outcome in dropped)
+    assert (await model.chat(ask("the mill", labels=TWO))).text in TWO
+    await model.close()

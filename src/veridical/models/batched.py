@@ -31,24 +31,27 @@ class Batched(Generic[A, B]):
     async def submit(self, item: A) -> B:
         """The item's result; raises what `run` gave or raised for it."""
         if self._thread is None:
-            self._thread = ThreadPoolExecutor(1, thread_name_prefix=self._name)
+            self._thread, self._waiting = ThreadPoolExecutor(1, thread_name_prefix=self._name), deque()
         future: Future[B] = Future()
         self._waiting.append((item, future))
-        self._thread.submit(self._round)  # one round for each call; those that find nothing left end at once
+        # one round for each call; those that find nothing left end at once
+        self._thread.submit(self._round, self._waiting)
         return await asyncio.wrap_future(future)
 
     async def close(self) -> None:
-        """End the thread, once what waits has been computed. A further call starts another."""
+        """End the thread once what it computes is done; what waits is cancelled. A further call starts another."""
         thread, self._thread = self._thread, None
         if thread is not None:
-            await asyncio.to_thread(thread.shutdown, wait=True)
+            for _, future in tuple(self._waiting):
+                future.cancel()
+            await asyncio.to_thread(thread.shutdown, wait=True, cancel_futures=True)
 
-    def _round(self) -> None:
+    def _round(self, waiting: deque[tuple[A, Future[B]]]) -> None:
         seen = 0
-        while len(self._waiting) > seen and seen < self._most:
-            seen = len(self._waiting)
+        while len(waiting) > seen and seen < self._most:
+            seen = len(waiting)
             time.sleep(_LINGER)
-        taken = [self._waiting.popleft() for _ in range(min(len(self._waiting), self._most))]
+        taken = [waiting.popleft() for _ in range(min(len(waiting), self._most))]
         live = [(item, future) for item, future in taken if future.set_running_or_notify_cancel()]
         if not live:
             return

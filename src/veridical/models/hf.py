@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import json
+import threading
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +50,7 @@ class HF:
     name: str = ""
     """"hf/SOURCE" if empty; for a folder or file its own name and the beginning of its hash."""
     _engine: Engine | None = dataclasses.field(default=None, init=False, repr=False)
+    _closing: threading.Event = dataclasses.field(default_factory=threading.Event, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if min(self.max_batch, self.max_batch_tokens) < 1 or (self.window is not None and self.window < 1):
@@ -78,8 +80,13 @@ class HF:
         return await self._batched.submit(request)
 
     async def close(self) -> None:
-        """Free the model, once what is under way has ended. A further call loads it again."""
-        await self._batched.close()
+        """Free the model, once the batch under way has ended; calls behind it are dropped. A further call loads it
+        again."""
+        self._closing.set()
+        try:
+            await self._batched.close()
+        finally:
+            self._closing.clear()
         self._engine = None
 
     # In the thread
@@ -96,6 +103,9 @@ class HF:
             except Exception as error:  # a tokenizer's too: it is this item's trouble
                 answers[place] = _as_model_error(self.name, error)
         for places in self._plan(jobs):
+            if self._closing.is_set():
+                answers.update((place, ModelError(f"{self.name} was closed before it answered")) for place in places)
+                continue
             answers.update(zip(places, self._together(engine, [jobs[place] for place in places]), strict=True))
         return [answers[place] for place in range(len(requests))]
 

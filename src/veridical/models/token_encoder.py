@@ -167,10 +167,10 @@ class HFTokenEncoder:
         return await self._run(lambda stopped: self._masked(texts, skip, lead, stopped))
 
     async def close(self) -> None:
-        """Free the model, once a batch under way has ended. A further call loads it again."""
+        """Free the model once the call under way has ended; those behind it are dropped. Another loads it again."""
         thread, self._thread = self._thread, None
         if thread is not None:
-            await asyncio.to_thread(thread.shutdown, wait=True)
+            await asyncio.to_thread(thread.shutdown, wait=True, cancel_futures=True)
         self._lm, self._kept = None, _Kept(self.cache_bytes)
 
     async def _run(self, work: Callable[[threading.Event], T]) -> T:
