@@ -1,4 +1,4 @@
-"""A judge with a fitted calibration and thresholds by domain: what becomes of its verdicts, and how it is scored with."""
+"""A judge with a fitted calibration and thresholds by domain: what becomes of its verdicts, how it is scored with."""
 
 import json
 
