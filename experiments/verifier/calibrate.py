@@ -80,6 +80,8 @@ def calibrated(reader: CrossEncoder, rows: list[Pair]) -> Card:
     coarse = np.array([row.coarse for row in rows])
     supported = labels == 0
     weight = weights([row.source for row in rows], supported)
+    if not weight.any():
+        raise SystemExit(f"{len(rows)} pairs are too few: no file has {LEAST} on either side")
     heat = temperature(logs, labels, coarse, weight)
     scaled = logs / heat
     chance = np.exp(scaled - np.logaddexp.reduce(scaled, axis=1, keepdims=True))

@@ -94,7 +94,7 @@ def quantise(source: Path, target: Path, way: str) -> None:
 
 
 def write_card(folder: Path, card: Card) -> None:
-    text = json.dumps(msgspec.to_builtins(card), indent=1, ensure_ascii=False)
+    text = json.dumps(msgspec.to_builtins(card), indent=1, ensure_ascii=False, allow_nan=False)
     (folder / "card.json").write_text(text + "\n", encoding="utf-8")
 
 

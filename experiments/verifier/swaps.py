@@ -195,8 +195,15 @@ def _row(swap: Swap, mark: str, claim: str, evidence: str, true: bool) -> Row:
     return row if true or swap.kind in (*FIRM, "page") else {**row, "coarse": 1}
 
 
+def _names(claim: str) -> set[str]:
+    """Its names and numbers, in lower case, without the first word, which is capitalised whatever it is."""
+    return {
+        token for word in claim.split()[1:] if word[0].isupper() or word[0].isdecimal() for token in tokens(word)
+    } - STOPWORDS
+
+
 def pages(rows: list[Row]) -> Iterator[tuple[Swap, Swap]]:
-    """Pairs of supported rows of different documents that share words; neither evidence holds the other claim.
+    """Pairs of supported rows of different documents that share words; neither evidence names all of the other claim.
 
     In each swap `wrong` is the evidence of the other, not a claim.
     """
@@ -217,7 +224,7 @@ def pages(rows: list[Row]) -> Iterator[tuple[Swap, Swap]]:
                 continue
             texts = [window(one["claim"], one["evidence"]) for one in (row, mate)]
             held = [frozenset(tokens(text)) for text in texts]
-            if len(words[at] - held[1]) >= 2 and len(words[other] - held[0]) >= 2:
+            if _names(row["claim"]) - held[1] and _names(mate["claim"]) - held[0]:
                 taken |= {at, other}
                 yield (
                     Swap("page", row, texts[0], row["claim"], texts[1], "", ""),
