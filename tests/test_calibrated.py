@@ -43,8 +43,7 @@ async def test_a_probability_is_mapped_and_the_judge_s_own_is_kept():
     high, low = await judged(said(0.9), said(0.6), calibration=HALVED)
     assert (high.label, round(high.probability, 6)) == (Label.SUPPORTED, 0.55)
     assert (low.label, round(low.probability, 6)) == (Label.NOT_ENOUGH_EVIDENCE, 0.4)
-    [own] = low.votes
-    assert (own.judge, own.label, own.probability) == ("fixed", Label.SUPPORTED, 0.6)
+    assert (low.raw, low.raw_label, low.votes) == (0.6, Label.SUPPORTED, ())
 
 
 async def test_the_cut_is_that_of_the_domain_on_the_judge_s_own_scale():
@@ -55,6 +54,7 @@ async def test_the_cut_is_that_of_the_domain_on_the_judge_s_own_scale():
     ):
         [verdict] = await judged(said(0.6), domain=domain, thresholds=BY_DOMAIN)
         assert (verdict.label, verdict.probability) == (label, 0.6)
+        assert (verdict.raw, verdict.raw_label) == (None, Label.SUPPORTED)  # no calibration: it is the judge's own
     assert BY_DOMAIN.of("science") == BY_DOMAIN.overall  # two sets have it, with different cuts
 
 
@@ -113,7 +113,7 @@ def test_scored_with_thresholds_from_the_command_line(tmp_path, capsys):
         assert cli.run(["score", str(answers), "--thresholds", str(cut), "--out", str(out)]) == 0
         report = json.loads((out / "reports.jsonl").read_text().splitlines()[0])
         scores[value] = {judged["verdict"]["label"] for judged in report["facts"]}
-        assert report["facts"][0]["verdict"]["votes"]
+        assert report["facts"][0]["verdict"]["raw_label"]
     assert scores[0.0] == {"supported"} and "supported" not in scores[1.0]
     assert cli.run(["score", str(answers), "--thresholds", str(cut), "--out", str(tmp_path / "run0.0")]) == 2
     assert "thresholds" in capsys.readouterr().err

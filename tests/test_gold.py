@@ -8,8 +8,9 @@ from data import shared
 from veridical.errors import UsageError
 from veridical.gold import gold_reports
 from veridical.inputs import read
-from veridical.metrics import parse, tally
+from veridical.metrics import parse
 from veridical.scores import score, scores
+from veridical.tally import tally
 from veridical.types import Generation, GivenFact, Label
 
 FILES = ("InstructGPT", "ChatGPT", "PerplexityAI")

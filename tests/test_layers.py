@@ -12,7 +12,7 @@ LAYERS = [
     "__init__",
     "errors types",
     "text",
-    "signature failures",
+    "signature failures tally",
     "prompts replies",
     "metrics stats calibration correction",
     "scores agreement recall",

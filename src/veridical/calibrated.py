@@ -7,22 +7,26 @@ on; on others it calls too much or too little supported, while its order may sti
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
-from .calibration import Calibration
+from .calibration import Calibration, Recipe
 from .ensemble import gives_probability, warnings
 from .errors import InputError, UsageError
-from .types import AtomicFact, Evidence, Failure, Generation, Label, Struct, Verdict, Vote
+from .signature import Signature, sign
+from .types import AtomicFact, Evidence, Failure, Generation, Label, Report, Struct, Verdict
 from .verify import Verifier
 
 CUT = 0.5
 """Of a calibrated probability, where no thresholds are given."""
 DOMAIN = "domain"
 """Field of a generation's metadata that names its domain."""
+_NAMED = 5
+"""Differences, or domains, that are named."""
 
 
 class Thresholds(Struct, frozen=True, kw_only=True, omit_defaults=False, forbid_unknown_fields=True):
@@ -33,6 +37,8 @@ class Thresholds(Struct, frozen=True, kw_only=True, omit_defaults=False, forbid_
 
     judge: str
     """Name of the judge that they were fitted for."""
+    recipe: Recipe = {}
+    """Its settings, where they are known (`recipe`)."""
     overall: float
     domains: dict[str, float] = {}
     """By set ("wikibio"), and by set and domain ("felm/science")."""
@@ -48,13 +54,18 @@ class Thresholds(Struct, frozen=True, kw_only=True, omit_defaults=False, forbid_
         return hashlib.sha256(msgspec.json.encode(self, order="sorted")).hexdigest()[:12]
 
     def of(self, domain: str | None) -> float:
-        """For a domain ("felm/science", or "science" where one set alone has it), else the overall one."""
+        """That of a domain, else the overall one."""
+        own = self.own(domain)
+        return self.overall if own is None else own
+
+    def own(self, domain: str | None) -> float | None:
+        """That of a domain ("felm/science", or "science" where one set alone has it); None: there is none."""
         if not domain:
-            return self.overall
+            return None
         if domain in self.domains:
             return self.domains[domain]
         found = {value for name, value in self.domains.items() if name.partition("/")[2] == domain}
-        return found.pop() if len(found) == 1 else self.overall
+        return found.pop() if len(found) == 1 else None
 
     def save(self, path: Path) -> None:
         path.write_bytes(msgspec.json.format(msgspec.json.encode(self)) + b"\n")
@@ -70,14 +81,21 @@ class Thresholds(Struct, frozen=True, kw_only=True, omit_defaults=False, forbid_
             raise InputError(f"no thresholds: {error}", file=str(path)) from None
 
 
+def recipe(fields: Mapping[str, Any]) -> Recipe:
+    """Of the flat fields of a method's signature those that its judge's probabilities depend on: its settings, but not
+    where evidence comes from, so that what was fitted on a set with evidence inside serves with a knowledge source."""
+    inside = {key.removeprefix("verifier."): value for key, value in fields.items() if key.startswith("verifier.")}
+    return {key: value for key, value in inside.items() if "gatherer" not in key.split(".")}
+
+
 @dataclass(frozen=True)
 class Calibrated:
-    """A `Verifier` around another one. A verdict's probability becomes the calibrated one; the judge's own, with its
-    label, is kept as the verdict's only vote. Supported is what reaches the threshold of its generation's domain (the
-    judge's own probability counts), or without thresholds one half when calibrated. What was contradicted and is still
-    not supported stays so. Verdicts without a probability, irrelevant facts and failures are left as they are.
+    """A `Verifier` around another one. A verdict's probability becomes the calibrated one; the judge's own, and its
+    label, are kept as `Verdict.raw` and `raw_label`. Supported is what reaches the threshold of its generation's domain
+    (the judge's own probability counts), or without thresholds one half when calibrated. What was contradicted and is
+    still not supported stays so. Verdicts without a probability, irrelevant facts and failures are left as they are.
 
-    Raises UsageError for a judge without probabilities, and for a fit of another judge.
+    Raises UsageError for a judge without probabilities, and for a fit of another judge or of other settings of it.
     """
 
     verifier: Verifier
@@ -88,9 +106,19 @@ class Calibrated:
     def __post_init__(self) -> None:
         if not gives_probability(self.verifier):
             raise UsageError(f"{self.name} gives no probabilities to calibrate: read it by logprobs, if it can")
-        for what, fit in (("calibration", self.calibration), ("thresholds", self.thresholds)):
-            if fit and fit.judge and fit.judge != self.name:
-                raise UsageError(f"the {what} were fitted for {fit.judge}, and the judge is {self.name}")
+        for what, fit in (("calibration was", self.calibration), ("thresholds were", self.thresholds)):
+            if fit:
+                self._suits(what, fit)
+
+    def _suits(self, what: str, fit: Calibration | Thresholds) -> None:
+        if fit.judge and fit.judge != self.name:
+            raise UsageError(f"the {what} fitted for {fit.judge}, and the judge is {self.name}")
+        if fit.recipe and (found := Signature(recipe(sign(self).fields)).differences(fit.recipe)):
+            more = f"; and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+            raise UsageError(
+                f"the {what} fitted for {fit.judge} with other settings than those of {self.name}: "
+                f"{'; '.join(found[:_NAMED])}{more}"
+            )
 
     @property
     def name(self) -> str:
@@ -104,10 +132,14 @@ class Calibrated:
         self, facts: Sequence[tuple[AtomicFact, Evidence]], generation: Generation
     ) -> list[Verdict | Failure]:
         """See the class; in the order of the facts."""
-        domain = generation.metadata.get(self.domain)
         made = await self.verifier.verify(facts, generation)
-        where = None if domain is None else str(domain)
+        where = self.where(generation)
         return [self._mapped(one, where) if isinstance(one, Verdict) else one for one in made]
+
+    def where(self, generation: Generation) -> str | None:
+        """Its domain."""
+        domain = generation.metadata.get(self.domain)
+        return None if domain is None else str(domain)
 
     def _mapped(self, verdict: Verdict, domain: str | None) -> Verdict:
         raw = verdict.probability
@@ -120,5 +152,72 @@ class Calibrated:
             label = Label.SUPPORTED
         elif label == Label.SUPPORTED:
             label = Label.NOT_ENOUGH_EVIDENCE
-        own = Vote(judge=verdict.judge, label=verdict.label, probability=raw)
-        return msgspec.structs.replace(verdict, label=label, probability=probability, votes=verdict.votes or (own,))
+        return msgspec.structs.replace(
+            verdict,
+            label=label,
+            probability=probability,
+            raw=raw if self.calibration else None,
+            raw_label=verdict.label,
+        )
+
+
+class CalibratedSummary(Struct, frozen=True, kw_only=True, omit_defaults=False):
+    """What a calibration and thresholds did to the verdicts of a run."""
+
+    verdicts: int = 0
+    """Without irrelevant facts."""
+    without_probability: int = 0
+    """Of these; they are as the judge gave them."""
+    turned: int = 0
+    """Verdicts that the judge itself called supported and are not, or the reverse."""
+    generations: int = 0
+    """With verdicts."""
+    overall: int = 0
+    """Of these, judged by the overall threshold because there is none for their domain."""
+    without_domain: int = 0
+    """Of these, without the field that names the domain."""
+    unknown: tuple[str, ...] = ()
+    """Some of the domains that have no threshold."""
+
+    def lines(self) -> list[str]:
+        """In words, for people."""
+        told = [
+            f"calibrated: {self.without_probability:,} of {self.verdicts:,} verdicts had no probability and are as the "
+            f"judge gave them; of {self.turned:,} the calibration or threshold turned the label"
+        ]
+        if self.overall:
+            why = [f"{self.without_domain:,} without a domain"] if self.without_domain else []
+            why += [f"no threshold for {', '.join(self.unknown)}"] if self.unknown else []
+            told.append(f"overall threshold for {self.overall:,} of {self.generations:,} generations: {'; '.join(why)}")
+        return told
+
+
+def summarise(reports: Iterable[Report], judge: Calibrated) -> CalibratedSummary:
+    """Of a run of that judge; the reports may be streamed."""
+    verdicts = without = turned = generations = overall = nowhere = 0
+    unknown: dict[str, None] = {}
+    for report in reports:
+        own = [j.verdict for j in report.facts if j.verdict and j.verdict.label is not Label.IRRELEVANT]
+        verdicts += len(own)
+        without += sum(one.probability is None for one in own)
+        turned += sum(
+            one.raw_label is not None and (one.raw_label is Label.SUPPORTED) != (one.label is Label.SUPPORTED)
+            for one in own
+        )
+        generations += bool(own)
+        domain = judge.where(report.generation)
+        if own and judge.thresholds and judge.thresholds.own(domain) is None:
+            overall += 1
+            if not domain:
+                nowhere += 1
+            elif len(unknown) < _NAMED:
+                unknown[domain] = None
+    return CalibratedSummary(
+        verdicts=verdicts,
+        without_probability=without,
+        turned=turned,
+        generations=generations,
+        overall=overall,
+        without_domain=nowhere,
+        unknown=tuple(unknown),
+    )

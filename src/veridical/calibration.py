@@ -28,6 +28,8 @@ from .errors import InputError, UsageError
 from .types import Struct
 
 Floats = NDArray[np.float64]
+Recipe = dict[str, str | int | float | bool | None]
+"""Settings of a judge, as a signature has them."""
 KINDS = ("isotonic", "platt")
 _EDGE = 1e-6
 """Log-odds are those of a probability at least this far from 0 and 1."""
@@ -50,6 +52,8 @@ class Calibration(Struct, frozen=True, kw_only=True, omit_defaults=False, forbid
     name: str = "calibration"
     judge: str = ""
     """Name of the judge that it was fitted for, where that is known."""
+    recipe: Recipe = {}
+    """Its settings, where they are known (`calibrated.recipe`)."""
     knots: tuple[tuple[float, float], ...] = ()
     """isotonic: (probability, calibrated), both rising; linear between them, constant beyond them."""
     slope: float | None = None

@@ -12,13 +12,13 @@ import dataclasses
 import math
 import re
 from abc import ABC, abstractmethod
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from .errors import UsageError
-from .types import Failure, Report, Struct
+from .tally import Tally, tally, trouble
+from .types import Label, Report, Verdict
 
 
 class Metric(Protocol):
@@ -46,59 +46,6 @@ class Metric(Protocol):
     def combine(self, values: Sequence[float]) -> float:
         """The value of a run, out of at least one value of a generation."""
         ...
-
-
-class Tally(Struct, frozen=True, kw_only=True):
-    """The facts of one report by verdict. `unjudged` are those with a failure in place of a verdict."""
-
-    supported: int = 0
-    contradicted: int = 0
-    not_enough_evidence: int = 0
-    irrelevant: int = 0
-    unjudged: int = 0
-
-    @property
-    def not_supported(self) -> int:
-        return self.contradicted + self.not_enough_evidence
-
-    @property
-    def relevant(self) -> int:
-        return self.supported + self.not_supported
-
-    @property
-    def judged(self) -> int:
-        return self.relevant + self.irrelevant
-
-    @property
-    def facts(self) -> int:
-        return self.judged + self.unjudged
-
-    def settled(self, *, supported: bool) -> Tally:
-        """The same, were every unjudged fact supported, or contradicted."""
-        label = "supported" if supported else "contradicted"
-        counts = {name: getattr(self, name) for name in self.__struct_fields__}
-        return Tally(**{**counts, label: counts[label] + self.unjudged, "unjudged": 0})
-
-
-def tally(report: Report, *, repeats: bool = False) -> Tally:
-    """Count the facts of a report; with `repeats` each as often as it was said."""
-    counts: Counter[str] = Counter()
-    for judged in report.facts:
-        weight = 1 + judged.fact.repeats if repeats else 1
-        counts[judged.verdict.label.value if judged.verdict else "unjudged"] += weight
-    return Tally(**counts)
-
-
-def reason(failure: Failure) -> str:
-    """How a failure is counted: "verify:ParseError"."""
-    return f"{failure.stage}:{failure.error}"
-
-
-def trouble(report: Report) -> str | None:
-    """Why not all facts of a report are known, so that it must stay unscored; None if they are."""
-    if report.failure:
-        return reason(report.failure)
-    return reason(report.failures[0].failure) if report.failures else None
 
 
 def length_penalty(facts: int, gamma: float) -> float:
@@ -324,6 +271,60 @@ class Count(Macro):
 
 
 @dataclass(frozen=True)
+class CalibratedMean(Macro):
+    """What precision is expected to be by the probabilities of a calibrated judge (`Calibrated`): their mean.
+
+    Raises UsageError for a report with verdicts of a judge that was not calibrated.
+    """
+
+    @property
+    def _word(self) -> str:
+        return "calibrated_mean"
+
+    @property
+    def rule(self) -> str:
+        return (
+            "mean calibrated probability of the facts of a response, 0 for one without any evidence; "
+            "irrelevant ones and verdicts without a probability left out"
+        )
+
+    def of(self, report: Report) -> float | None:
+        if report.abstained or trouble(report):
+            return None
+        expected, known, _ = self._sums(report)
+        return expected / known if known else None
+
+    def bounds(self, report: Report) -> tuple[float, float] | None:
+        if report.abstained:
+            return None
+        if trouble(report):
+            return 0.0, 1.0
+        expected, known, unknown = self._sums(report)
+        facts = known + unknown
+        return (expected / facts, (expected + unknown) / facts) if facts else None
+
+    def _sums(self, report: Report) -> tuple[float, int, int]:
+        """The sum of the probabilities; how many facts have one; how many have none, or no verdict."""
+        expected, known, unknown = 0.0, 0, 0
+        for judged in report.facts:
+            verdict, weight = judged.verdict, 1 + judged.fact.repeats if self.repeats else 1
+            if verdict and verdict.label is Label.IRRELEVANT:
+                continue
+            p = _calibrated(verdict) if verdict else None
+            if p is None:
+                unknown += weight
+            else:
+                expected, known = expected + p * weight, known + weight
+        return expected, known, unknown
+
+
+def _calibrated(verdict: Verdict) -> float | None:
+    if verdict.raw is None and (verdict.probability is not None or verdict.mode == "text"):
+        raise UsageError(f"calibrated_mean needs a run with --calibration of its judge; {verdict.judge} had none")
+    return 0.0 if verdict.probability is None and verdict.mode == "no evidence" else verdict.probability
+
+
+@dataclass(frozen=True)
 class ResponseRate(Macro):
     """Generations that answer, of all. An answer without claims, or one that stayed unscored, is still an answer."""
 
@@ -347,10 +348,14 @@ _METRICS: dict[str, type[Macro]] = {
     "precision": Precision,
     "f1": F1,
     "recall": Recall,
+    "calibrated_mean": CalibratedMean,
     "response_rate": ResponseRate,
     **dict.fromkeys(_COUNTED, Count),
 }
-SPELLINGS = ("factscore(gamma=10)", "precision", "precision(decided)", "f1@64", "recall@64", "response_rate", *_COUNTED)
+SPELLINGS = (
+    *("factscore(gamma=10)", "precision", "precision(decided)", "f1@64", "recall@64"),
+    *("calibrated_mean", "response_rate", *_COUNTED),
+)
 _SPELLING = re.compile(r"([a-z_]+[0-9]?)(?:@([0-9]{1,9}))?(?:\(([^()]*)\))?")
 
 

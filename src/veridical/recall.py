@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 
 from .errors import UsageError
-from .metrics import tally, trouble
+from .tally import tally, trouble
 from .types import Report, Struct
 
 RULES: dict[str, str] = {

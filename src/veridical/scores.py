@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from .errors import UsageError
-from .metrics import Macro, Metric, reason, trouble
+from .metrics import Macro, Metric
 from .stats import FEW, bootstrap
+from .tally import reason, trouble
 from .types import Report, Score
 
 ABSTAINED = "abstained"

@@ -194,6 +194,10 @@ class Verdict(Struct, frozen=True, kw_only=True):
     """Name of the judge."""
     probability: float | None = None
     """Of SUPPORTED, in [0, 1]."""
+    raw: float | None = None
+    """The judge's own probability, where a calibration made `probability` of it."""
+    raw_label: Label | None = None
+    """The judge's own label, where a calibration or thresholds decided `label`."""
     mode: str = "text"
     """How it was read: "logits", "logprobs", "text", "features", "no evidence", "votes", …; a run counts each."""
     rationale: str | None = None

@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from ..metrics import f1_at_k, tally, trouble
+from ..metrics import f1_at_k
 from ..scores import Policy
 from ..stats import Correlation, pearson, spearman
+from ..tally import tally, trouble
 from ..text.sentences import split
 from ..types import Struct
 from .match import Pair

@@ -10,8 +10,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
-from ..metrics import reason, trouble
 from ..scores import task
+from ..tally import reason, trouble
 from ..text.normal import content_key, fold
 from ..types import Evidence, JudgedFact, Report
 from .people import Gold, Labelled, key, three

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..errors import UsageError
-from ..metrics import reason
+from ..tally import reason
 from ..text.align import find_all
 from ..types import JudgedFact, Report
 from .match import Pair, Row, rowed

@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import UsageError
-from ..metrics import F1, tally
+from ..metrics import F1
 from ..recall import relevant
 from ..scores import ABSTAINED, NO_CLAIMS, Policy, outcome, task
+from ..tally import tally
 from ..types import Report, Struct
 
 Floats = NDArray[np.float64]

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from ..metrics import Metric, tally, trouble
+from ..metrics import Metric
 from ..scores import Group, Policy
+from ..tally import tally, trouble
 from ..types import Label, Report, Score, Struct
 from .groups import with_beside
 from .shares import Estimate, Rows, ratio

@@ -12,9 +12,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..metrics import F1, Metric, Precision, Recall, reason, trouble
+from ..metrics import F1, Metric, Precision, Recall
 from ..scores import NO_CLAIMS, Policy, task
 from ..stats import FEW, Floats, bca
+from ..tally import reason, trouble
 from ..types import JudgedFact, Label, Report, Struct
 
 Statistic = Callable[[Floats], Floats]

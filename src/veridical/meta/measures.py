@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..metrics import reason
+from ..tally import reason
 from ..types import Label, Report, Struct
 from .figures import (
     STATISTICS,
