@@ -35,6 +35,7 @@ LAYERS = [
     "parts",
     "methods",
     "inputs folder export datasets",
+    "wikimedia",
     "benchmarks",
     "meta decomposition",
     "run estimate recheck",

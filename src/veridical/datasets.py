@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import functools
 import hashlib
+import shutil
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
@@ -38,7 +39,9 @@ class Remote(Struct, frozen=True, kw_only=True):
     """At the source, below its base."""
     size: int
     """Bytes."""
-    sha256: str
+    sha256: str = ""
+    sha1: str = ""
+    """Where the source tells no other hash."""
 
 
 class Dataset(Struct, frozen=True, kw_only=True):
@@ -133,6 +136,7 @@ async def fetch(
     found = name if isinstance(name, Dataset) else dataset(name)
     folder = into or _place(found.name)
     missing = [file for file in found.files if not _intact(folder / file.path, file)]
+    _check_room(folder, missing)
     done = len(found.files) - len(missing)
     progress(done, len(found.files))
     slots = asyncio.Semaphore(_AT_ONCE)
@@ -153,6 +157,15 @@ async def fetch(
         except BaseExceptionGroup as errors:
             raise leaf(errors) from None
     return folder
+
+
+def _check_room(folder: Path, missing: Sequence[Remote]) -> None:
+    """Raise FatalError before anything is fetched that has no room on the disk."""
+    there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    partial = (folder / f"{file.path}.partial" for file in missing)
+    needed = sum(file.size for file in missing) - sum(path.stat().st_size for path in partial if path.is_file())
+    if needed > (free := shutil.disk_usage(there).free):
+        raise FatalError(f"{folder}: {needed / 1e9:,.1f} GB are needed, and {free / 1e9:,.1f} GB are free there")
 
 
 # --- one file
@@ -228,12 +241,12 @@ def _begin(partial: Path, file: Remote) -> int:
 
 def _finish(partial: Path, target: Path, url: str, file: Remote) -> None:
     with _writing(target):
-        found = sha256(partial)
-        if found == file.sha256:
+        kind, found, expected = _hashes(partial, file)
+        if found == expected:
             partial.replace(target)
             return
     _remove(partial)
-    raise FatalError(f"{url}: sha256 of the downloaded file is {found}, expected {file.sha256}")
+    raise FatalError(f"{url}: {kind} of the downloaded file is {found}, expected {expected}")
 
 
 def _remove(partial: Path) -> None:
@@ -273,7 +286,18 @@ def _sized(path: Path, file: Remote) -> bool:
 
 
 def _intact(path: Path, file: Remote) -> bool:
-    return _sized(path, file) and sha256(path) == file.sha256
+    if not _sized(path, file):
+        return False
+    _, found, expected = _hashes(path, file)
+    return found == expected
+
+
+def _hashes(path: Path, file: Remote) -> tuple[str, str, str]:
+    """Which hash is known, that of the file, and the one that it must have."""
+    if file.sha256:
+        return "sha256", sha256(path), file.sha256
+    with path.open("rb") as opened:
+        return "sha1", hashlib.file_digest(opened, "sha1").hexdigest(), file.sha1
 
 
 def remote(path: str, content: bytes) -> Remote:
