@@ -135,7 +135,7 @@ def main() -> None:
     parser.add_argument("--encoder", type=Path, default=home() / "models" / "minilm")
     parser.add_argument("--data", type=Path, default=Path("../shared/data/train_pairs"))
     parser.add_argument("--ways", nargs="*", default=WAYS, choices=WAYS)
-    parser.add_argument("--keep", default="int8", choices=("fp32", *WAYS))
+    parser.add_argument("--keep", default="uint8-channels", choices=("fp32", *WAYS))
     parser.add_argument("--compare", type=int, default=1000, help="development pairs on which the ways are compared")
     parser.add_argument("--calibrate", type=int, default=4000, help="pairs for temperature and thresholds; 0: none")
     given = parser.parse_args()

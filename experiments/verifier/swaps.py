@@ -36,7 +36,7 @@ from veridical.clauses.model import folder as parser
 from veridical.text.normal import STOPWORDS, tokens
 
 Row = dict[str, Any]
-KINDS = ("number", "date", "name", "value", "unit", "negation", "role", "page")
+KINDS: tuple[str, ...] = ("number", "date", "name", "value", "unit", "negation", "role", "page")
 DENIED = "denial of a false claim"
 """For looking at behaviour only: a true denial of a false claim, and that claim."""
 FIRM = ("number", "date", "unit", "negation")
@@ -59,7 +59,7 @@ PARENTS = (
 """Training files whose supported rows are parents."""
 UNTRAINED = ("bio_newpages_qa", "quoref_claims")
 """Files that the mix leaves out for their terms: good for looking at behaviour, of all their documents."""
-FOURS = dict.fromkeys(KINDS, 300)
+FOURS: dict[str, int] = dict.fromkeys(KINDS, 300)
 """Fours of each kind for training: at most 9,600 rows, about an eighth of the mix; units and roles are rarer."""
 READ = 10_000
 """Parents that are read for it at most: the parse of each costs 5 ms."""
@@ -296,7 +296,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=Path("../shared/data/train_pairs"))
     parser.add_argument("--out", type=Path, help="write the rows for training here, as .jsonl.gz")
-    parser.add_argument("--fours", type=int, help="of each kind")
+    parser.add_argument("--fours", type=int, default=300, help="of each kind")
     parser.add_argument("--show", type=int, default=0, help="print so many swaps of each kind")
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
@@ -304,7 +304,7 @@ def main() -> None:
         for swap in behaviour(asked.data, asked.show, asked.seed):
             print(f"{swap.kind}: {swap.claim}\n    {swap.wrong[:200]}\n    < {swap.evidence[:300]}")
     if asked.out:
-        fours = dict.fromkeys(KINDS, asked.fours) if asked.fours else FOURS
+        fours = dict.fromkeys(KINDS, int(asked.fours))
         counts: dict[tuple[str, str], int] = defaultdict(int)
         with gzip.open(asked.out, "wt", encoding="utf-8") as file:
             for row in training(asked.data, fours, asked.seed):
