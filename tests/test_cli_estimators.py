@@ -1,5 +1,6 @@
 """Estimators on the command line: the options that choose them, what they print, and what is refused."""
 
+import asyncio
 import json
 
 import pytest
@@ -10,6 +11,9 @@ from replying import reply
 from test_cli import Served, items
 from tiny_encoder import tiny_encoder
 from veridical import cli
+from veridical.cli.opening import opened
+from veridical.cli.setup import Setup
+from veridical.errors import UsageError
 from veridical.models.base import ChatRequest, Message
 from veridical.safe.dry import stand_in
 
@@ -121,6 +125,38 @@ def test_safe_prints_its_own_metric_and_says_where_nothing_was_found(tmp_path, c
     assert "nothing at all was found for" in capsys.readouterr().out
 
 
+def _signature(**options):
+    async def sign():
+        async with opened(Setup(judge="openai/m", **options), dry=True) as made:
+            return made.signature
+
+    return asyncio.run(sign())
+
+
+def test_the_printed_signature_of_safe_has_its_search_and_the_dry_run_s_has_pages():
+    printed = str(_signature(method="safe", knowledge="web:searxng", as_of="2024-03-01", allow=["a.org"], country="de"))
+    assert "|gatherer.steps:5|" in printed and "|gatherer.early_stop:True|" in printed
+    assert "|gatherer.searcher:web:searxng http://127.0.0.1:8888 language=en country=de before=2024-03-01" in printed
+    assert "allow=a.org" in printed
+    pages = {"method": "safe", "knowledge": "web:searxng", "pages": True}
+    signed = _signature(**pages)
+    assert signed.fields["gatherer.searcher"] == "pages(web:searxng)" and "pages(web:searxng" in str(signed)
+    assert "networks=10.2.0.0/16" in str(_signature(**pages, allow_network=["10.2.0.0/16"]))
+    assert not any("batch" in name for name in signed.fields)  # SAFE's facts never share a call
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"allow_network": ["10.0.0.0/8"]}, "--allow-network is for the pages that are read: --pages"),
+        ({"allow_network": ["intranet"], "pages": True}, "no network"),
+    ],
+)
+def test_a_network_is_opened_for_pages_only_and_by_its_addresses(options, words):
+    with pytest.raises(UsageError, match=words):
+        _signature(method="safe", knowledge="web:searxng", **options)
+
+
 @pytest.mark.parametrize("retrieval", ["dense", "hybrid"])
 def test_retrieval_by_an_encoder_of_one_s_own(retrieval, tmp_path, capsys):
     folder = tiny_encoder(tmp_path / "encoder")
@@ -136,7 +172,10 @@ def test_retrieval_by_an_encoder_of_one_s_own(retrieval, tmp_path, capsys):
         (["--defect", "answers"], "--compat factscore"),
         (["--compat", "veriscore"], "must be one of factscore, safe"),
         (["--pages"], "is for a search of the web"),
+        (["--allow-network", "10.0.0.0/8"], "is for a search of the web"),
         (["--steps", "2"], "is for a method with safe"),
+        (["--method", "safe"], "give --knowledge web:PROVIDER or --knowledge KB\n"),
+        (["--compat", "safe", "--steps", "2"], "--compat safe fixes --steps: leave it out"),
         (["--encoder", "hf/x"], "--retrieval dense"),
         (["--order", "best_first", "--method", "no-context"], "is for a method with factscore or qa"),
         (["--compat", "factscore", "--defect", "typos"], "no published defect 'typos'"),

@@ -18,8 +18,8 @@ NAMED = frozenset(
      "calibration", "thresholds"}
 )  # fmt: skip
 """Settings of parts that are spelled out where a signature is printed."""
-SOUGHT = "searcher.identity"
-"""End of the field with the settings of a web search (as-of date, domains, language), which is spelled out too."""
+IDENTITY = ".identity"
+"""End of a further field about a part; that of a searcher (as-of date, domains, language) is printed in its place."""
 Flat = dict[str, str | int | float | bool | None]
 
 
@@ -41,11 +41,9 @@ class Signature:
     def __str__(self) -> str:
         """`key:value|…|sha:…`, for people: parts, models, knowledge; the digest covers the rest (see `run.json`)."""
         named = {
-            key: value
+            key: self.fields.get(f"{key}{IDENTITY}", value) if key.endswith("searcher") else value
             for key, value in self.fields.items()
-            if key != "name"
-            and value not in (None, False, "")
-            and ("." not in key or key.rpartition(".")[2] in NAMED or key.endswith(SOUGHT))
+            if key != "name" and value not in (None, False, "") and ("." not in key or key.rpartition(".")[2] in NAMED)
         }
         parts = [f"method:{self.fields['name']}", *(f"{key}:{value}" for key, value in named.items())]
         return "|".join([*parts, f"sha:{self.digest}"])
@@ -77,11 +75,13 @@ def _walk(part: Any, path: str, into: Flat) -> None:
     elif hasattr(part, "identity") or hasattr(part, "search"):  # models, knowledge, with all that makes them that one
         into[path] = part.name
         if (identity := getattr(part, "identity", part.name)) != part.name:
-            into[f"{path}.identity"] = identity
+            into[f"{path}{IDENTITY}"] = identity
     elif dataclasses.is_dataclass(part):
         if path:
             into[path] = getattr(part, "name", type(part).__name__)
         for field in dataclasses.fields(part):
+            if not field.init and getattr(part, field.name) is None:
+                continue  # a prompt that this part has no use for
             if field.name != "name" or not path:
                 _walk(getattr(part, field.name), f"{path}.{field.name}".lstrip("."), into)
     elif isinstance(part, msgspec.Struct):

@@ -198,7 +198,8 @@ class RetrieveVerifier(LLMVerifier):
     facts_per_call: int = 1
     """How many facts share a call and the passages of all of them (text mode only). Facts that such a reply leaves out
     or gives unreadably are asked for one by one."""
-    batch: Template = field(init=False)
+    batch: Template | None = field(init=False)
+    """None where facts never share a call."""
 
     _template = "verify"
 
@@ -208,7 +209,10 @@ class RetrieveVerifier(LLMVerifier):
             raise UsageError(f"no such order or batch: {self.order!r}, {self.facts_per_call}")
         if self.mode != "text" and self.facts_per_call > 1:
             raise UsageError("label probabilities need one fact a call")
-        object.__setattr__(self, "batch", Template.load(self._file("batch")))
+        object.__setattr__(self, "batch", self._batch())
+
+    def _batch(self) -> Template | None:
+        return Template.load(self._file("batch"))
 
     @property
     def name(self) -> str:
@@ -281,6 +285,7 @@ class RetrieveVerifier(LLMVerifier):
             f"{place}: {fence(f'statement-{place}', case.fact.text)}" for place, case in enumerate(cases, start=1)
         )
         topic = f"Topic: {first.generation.topic}"
+        assert self.batch  # who has none asks about one fact at a time
         return self.batch.fill(
             evidence=self._evidence(fitting(unique, self.max_evidence_tokens)),
             context=fence("context", topic) if first.generation.topic else "",

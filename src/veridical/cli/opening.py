@@ -100,7 +100,8 @@ async def opened(
         )
         wanted = _wanted(setup)
         hoped: Reading = "text" if judge is None or wanted == "text" else "logprobs"
-        made = method(setup.recipe, replace(parts, reading=hoped))  # says what is missing before a judge is asked
+        unfitted = {} if "cascade" in setup.names else {"calibration": None, "thresholds": None}  # fit one reading only
+        made = method(setup.recipe, replace(parts, reading=hoped, **unfitted))  # says what is missing before any call
         yield made if dry else method(setup.recipe, replace(parts, reading=await _reading(wanted, judge)))
         for name, part in [*models.items(), *([(searcher.name, searcher)] if setup.on_the_web else [])]:
             for words in adaptations(part):
@@ -175,11 +176,10 @@ def _searcher(setup: Setup, store: CallStore | None, budget: Budget, *, dry: boo
         answers_on_top=setup.compat == "safe",
         dry=dry,
     )
-    if dry:
-        return NamedSearch(found)
-    if not setup.pages:
-        return found
-    from ..knowledge.web.fetch import Fetcher
-    from ..knowledge.web.pages import Pages
+    if setup.pages:
+        from ..knowledge.web.fetch import Fetcher
+        from ..knowledge.web.pages import Pages
 
-    return Pages(found, Fetcher(store, concurrency=setup.concurrency))
+        networks = tuple(setup.allow_network or ())
+        found = Pages(found, Fetcher(store, networks=networks, concurrency=setup.concurrency))
+    return NamedSearch(found) if dry else found

@@ -48,10 +48,10 @@ OBEYED: dict[str, tuple[str, ...]] = {
 """Options that some methods obey. For a method with none of these they are refused rather than ignored."""
 COMPAT: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "factscore": (("factscore", "no-context"), ("choices", "facts_per_call", "order", "shape")),
-    "safe": (("safe",), ("choices", "steps", "all_steps", "k", "pages", "as_of", "allow", "block")),
+    "safe": (("safe",), ("choices", "steps", "all_steps", "k", "pages", "allow_network", "as_of", "allow", "block")),
 }
 """Value of --compat -> the methods that it is for, the first of which it stands for; the options that it fixes."""
-ON_THE_WEB = ("pages", "as_of", "allow", "block", "language", "country")
+ON_THE_WEB = ("pages", "allow_network", "as_of", "allow", "block", "language", "country")
 FROZEN = ("knowledge", "k", "retrieval", "decomposer", "facts", "steps", "all_steps", *ON_THE_WEB)
 """Options that frozen facts and evidence leave nothing to do."""
 FLAGS = {"k": "-k", "domain": "--domain-field", "allow": "--allow-domain", "block": "--block-domain"}
@@ -143,6 +143,14 @@ class Setup:
     pages: Annotated[
         bool, _option("--pages", help="Read the pages that a web search finds, instead of their snippets alone.")
     ] = False
+    allow_network: Annotated[
+        list[str] | None,
+        _option(
+            "--allow-network",
+            help="pages: this network may be reached though it is not public, such as 10.20.0.0/16; may be repeated. "
+            "Links in search results can then make this program read what lies in it.",
+        ),
+    ] = None
     as_of: Annotated[
         str | None, _option("--as-of", help="Web evidence from before the end of this day only: YYYY-MM-DD.")
     ] = None
@@ -212,16 +220,22 @@ class Setup:
             raise UsageError("--choices three and --facts-per-call are read from the text: --read text")
         if self.defect and self.compat != "factscore":
             raise UsageError("--defect repeats a mistake of the released code: it goes with --compat factscore")
+        if self._changed("domain") and not self.thresholds:
+            raise UsageError("--domain-field is for --thresholds")
         if self._changed("encoder") and self.retrieval == "bm25":
             raise UsageError("--encoder is for --retrieval dense or hybrid")
         if self._changed("combine") and not any("+" in recipe for recipe in self._recipes):
             raise UsageError(f"--combine is for a method with +, not for {self.recipe}")
         if not self.on_the_web and (given := self._first(ON_THE_WEB)):
             raise UsageError(f"{_flag(given)} is for a search of the web: --knowledge web:PROVIDER")
+        if self.allow_network and not self.pages:
+            raise UsageError("--allow-network is for the pages that are read: --pages")
         if self.evidence and (given := self._first(FROZEN)):
             raise UsageError(f"--evidence brings its own facts and evidence: {_flag(given)} would do nothing")
         if self.names <= set(METHODS):  # else it is said where methods are made
             self._obeyed()
+        if "safe" in self.names and not self.knowledge and not self.evidence:  # a reference would not do
+            raise UsageError("method safe searches: give --knowledge web:PROVIDER or --knowledge KB")
 
     def _obeyed(self) -> None:
         """Refuse options of other methods, and those that --compat fixes."""
@@ -233,8 +247,8 @@ class Setup:
         methods, fixed = COMPAT[self.compat]
         if not self.names & set(methods):
             raise UsageError(f"--compat {self.compat} is for method {' or '.join(methods)}, not for {self.recipe}")
-        if self._first(fixed):
-            raise UsageError(f"--compat {self.compat} fixes {', '.join(map(_flag, fixed))}")
+        if given := self._first(fixed):
+            raise UsageError(f"--compat {self.compat} fixes {_flag(given)}: leave it out")
 
     def _first(self, names: tuple[str, ...]) -> str | None:
         """The first of these options that was given."""

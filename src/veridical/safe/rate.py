@@ -39,9 +39,10 @@ class Rate(RetrieveVerifier):
     def name(self) -> str:
         return f"safe({self.model.name})"
 
+    def _batch(self) -> None:
+        """None: each fact has evidence of its own."""
+
     def _file(self, name: str) -> str:
-        if name == "batch":  # each fact has evidence of its own: never asked together
-            return super()._file(name)
         kind = "_label" if self.mode != "text" else "_three" if self.choices == "three" else ""
         return f"safe/{name}{kind}"
 

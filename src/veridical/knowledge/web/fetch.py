@@ -109,7 +109,8 @@ class Fetcher:
     @property
     def identity(self) -> str:
         """What can change the text of a page beside the page."""
-        return f"bytes={self.max_bytes} robots={self.respect_robots} reader={VERSION}"
+        opened = f" networks={','.join(sorted(self.networks))}" if self.networks else ""
+        return f"bytes={self.max_bytes} robots={self.respect_robots} reader={VERSION}{opened}"
 
     async def fetch(self, url: str) -> Page:
         """The page behind a link. Raises `PageError`; errors are not cached."""

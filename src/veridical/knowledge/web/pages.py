@@ -59,6 +59,11 @@ class Pages:
         return f"pages({inner}) {own} {self.fetcher.identity}"
 
     @property
+    def price(self) -> float:
+        """US dollars a search, of the inner searcher; pages cost nothing."""
+        return getattr(self.inner, "price", 0.0)
+
+    @property
     def adaptations(self) -> list[str]:
         """What a user should be told."""
         told: list[str] = [*getattr(self.inner, "adaptations", ())]
