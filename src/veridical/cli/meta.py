@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 import typer
 
-from ..calibrated import Thresholds
+from ..calibrated import Calibrated, Thresholds, recipe, summarise
 from ..calibration import fit_isotonic, fit_platt
 from ..errors import UsageError
 from ..folder import RunFolder, RunInfo
@@ -96,7 +96,7 @@ def meta(
     if pairs:
         show.err().print(f"{written(claims[0], pairs):,} claims: {pairs}", markup=False)
         return
-    spent, judge = 0.0, ""
+    spent, judged = 0.0, {"verifier": f"predictions in {predictions.name}" if predictions else ""}
     if predictions:
         found = {chosen[0].name: (predicted(claims[0], predictions), None)}
     else:
@@ -105,13 +105,13 @@ def meta(
         with _folder(out) as place:
             spent = asyncio.run(_run(chosen, claims, setup, place, cache, max_cost, fresh=fresh))
             found = {one.name: _reports(RunFolder(place / one.name)) for one in chosen}
-            judge = str(RunFolder(place / chosen[0].name).info().fields.get("verifier", ""))
+            judged = RunFolder(place / chosen[0].name).info().fields
     domains = by_domain or calibrate is not None
     fitted = {one.name: one.seen and not predictions and EMBEDDED in setup.names for one in chosen}
     figures = {name: _measured(name, *own, seed, seen=fitted[name], by_domain=domains) for name, own in found.items()}
     compared = [_compared(name, own[0], against, seed) for name, own in found.items()] if against else []
     if calibrate:
-        _calibrate([report for reports, _ in found.values() for report in reports], figures, calibrate, kind, judge)
+        _calibrate([report for reports, _ in found.values() for report in reports], figures, calibrate, kind, judged)
     shown = [row for name, own in figures.items() for row in own if by_domain or row.set == name]
     beside = {name: trivial(reports) for name, (reports, _) in found.items()}
     if as_json:
@@ -236,6 +236,9 @@ async def _one(
                 on_event(event)
 
             await run(claims, method, folder, done=done, total=len(claims), in_flight=IN_FLIGHT, on_event=told)
+        if isinstance(made.verifier, Calibrated):
+            for line in summarise(folder.reports(), made.verifier).lines():
+                show.err().print(f"{one.name}: {line}", markup=False)
         if words := warning(made):
             show.err().print(f"caution: {words}", markup=False)
 
@@ -287,20 +290,24 @@ def _compared(name: str, reports: Sequence[Report], against: Path, seed: int) ->
     return paired(name, reports, list(RunFolder(against / name).reports()), seed=seed)
 
 
-def _calibrate(reports: Iterable[Report], figures: dict[str, list[Measures]], out: Path, kind: str, judge: str) -> None:
-    """Write the calibration, and beside it the threshold of each set and domain, for `score`."""
+def _calibrate(
+    reports: Iterable[Report], figures: dict[str, list[Measures]], out: Path, kind: str, judged: dict[str, Any]
+) -> None:
+    """Write the calibration, and beside it the threshold of each set and domain, for `score`; `judged`: the fields of
+    the signature, by which another judge is refused."""
     known = [row for row in rows(reports) if row.probability is not None]
     if not known:
         raise UsageError("the judge gives no probabilities to calibrate: --read logprobs")
     fit = fit_isotonic if kind == "isotonic" else fit_platt
     probability, gold = np.array([row.probability for row in known], float), np.array([row.gold for row in known], bool)
-    msgspec.structs.replace(fit(probability, gold.astype(float)), judge=judge).save(out)
+    judge, settings = str(judged["verifier"]), recipe(judged)
+    msgspec.structs.replace(fit(probability, gold.astype(float)), judge=judge, recipe=settings).save(out)
     told = f"calibration of {len(known):,} claims: {out}"
     overall = threshold(gold, probability)
     if overall is not None:  # else one class only
         domains = {row.set: row.threshold for own in figures.values() for row in own if row.threshold is not None}
         beside = out.with_suffix(".thresholds.json")
         held = {name: min(1.0, value) for name, value in domains.items()}
-        Thresholds(judge=judge, overall=min(1.0, overall), domains=held).save(beside)
+        Thresholds(judge=judge, recipe=settings, overall=min(1.0, overall), domains=held).save(beside)
         told += f"; thresholds: {beside}"
     show.err().print(told, markup=False)

@@ -9,6 +9,7 @@ from typing import Annotated
 import msgspec
 import typer
 
+from .. import calibrated
 from ..cascade import Cascade, CascadeSummary, summarise
 from ..errors import UsageError
 from ..export import arrow, write_parquet
@@ -83,13 +84,16 @@ def score(
 
 DEFAULTS = ("precision", "facts")
 """Printed beside FActScore with and without its length penalty."""
+CALIBRATED = "calibrated_mean"
+"""Printed too where the judge is calibrated."""
 
 
 def _spellings(setup: Setup, gamma: float, further: list[str]) -> list[str]:
     """The metrics to print, the headline first: F1@64 for method safe, else FActScore."""
     headline = FActScore(repeats="repeats" in (setup.defect or ()), gamma=gamma).name
     own = PublishedSAFE().metric if setup.recipe == "safe" else None
-    wanted = [*([own] if own else []), headline, "factscore(gamma=0)", *DEFAULTS, *further]
+    expected = [CALIBRATED] if setup.calibration and "cascade" not in setup.names else []
+    wanted = [*([own] if own else []), headline, "factscore(gamma=0)", *DEFAULTS, *expected, *further]
     return list(dict.fromkeys(parse(one).name for one in wanted))
 
 
@@ -193,6 +197,8 @@ def _print(
         result = {"scores": results, "unscored": unscored, "run": str(folder.path), "spent": budget.spent}
         if saving := _cascade(folder, made):
             result["cascade"] = saving
+        if fitted := _calibrated(folder, made):
+            result["calibrated"] = fitted
         typer.echo(msgspec.json.encode(result).decode())
         return
     out = show.out()
@@ -216,6 +222,9 @@ def _print(
     if saving := _cascade(folder, made):
         for line in saving.lines():
             out.print(line, markup=False)
+    if fitted := _calibrated(folder, made):
+        for line in fitted.lines():
+            out.print(show.printable(line), markup=False)
     if source.skipped:
         first = show.printable(str(source.skipped[0]))
         out.print(f"skipped input lines: {len(source.skipped)}; first: {first}", markup=False)
@@ -232,6 +241,12 @@ def _cascade(folder: RunFolder, made: Method) -> CascadeSummary | None:
     """What a cascade saved, if it is one and judged anything."""
     judged = any(fact.verdict for report in folder.reports() for fact in report.facts)
     return summarise(folder.reports()) if isinstance(made.verifier, Cascade) and judged else None
+
+
+def _calibrated(folder: RunFolder, made: Method) -> calibrated.CalibratedSummary | None:
+    """What a calibration and thresholds did, if the judge has any."""
+    judge = made.verifier
+    return calibrated.summarise(folder.reports(), judge) if isinstance(judge, calibrated.Calibrated) else None
 
 
 def _bare(folder: RunFolder) -> int:
