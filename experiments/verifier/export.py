@@ -35,7 +35,7 @@ INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 MOST_BYTES = 30_000_000
 WAYS = ("int8", "channels", "uint8", "uint8-channels", "seven-bit-channels", "channels-fp32-embeddings")
 """channels: a scale for each column of a weight. int8: signed weights, whose products processors without VNNI cut at 16
-bits, so that results hang on the machine; unsigned weights and seven-bit ones are exact everywhere. Pooler and
+bits, so that results hang on the machine; unsigned weights and seven-bit ones came out exact (README.md). Pooler and
 classifier stay in 32 bits: the quantiser leaves Gemm alone."""
 
 
