@@ -89,6 +89,24 @@ def recipe(fields: Mapping[str, Any]) -> Recipe:
 
 
 @dataclass(frozen=True)
+class _Judge:
+    verifier: Verifier
+
+
+def suited(verifier: Verifier, fit: Calibration | Thresholds) -> None:
+    """Raises UsageError for a fit of another judge, or of other settings of this one; both are named."""
+    what = "calibration was" if isinstance(fit, Calibration) else "thresholds were"
+    if fit.judge and fit.judge != verifier.name:
+        raise UsageError(f"the {what} fitted for {fit.judge}, and the judge is {verifier.name}")
+    if fit.recipe and (found := Signature(recipe(sign(_Judge(verifier)).fields)).differences(fit.recipe)):
+        more = f"; and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+        raise UsageError(
+            f"the {what} fitted for {fit.judge} with other settings than those of {verifier.name}: "
+            f"{'; '.join(found[:_NAMED])}{more}"
+        )
+
+
+@dataclass(frozen=True)
 class Calibrated:
     """A `Verifier` around another one. A verdict's probability becomes the calibrated one; the judge's own, and its
     label, are kept as `Verdict.raw` and `raw_label`. Supported is what reaches the threshold of its generation's domain
@@ -106,19 +124,9 @@ class Calibrated:
     def __post_init__(self) -> None:
         if not gives_probability(self.verifier):
             raise UsageError(f"{self.name} gives no probabilities to calibrate: read it by logprobs, if it can")
-        for what, fit in (("calibration was", self.calibration), ("thresholds were", self.thresholds)):
+        for fit in (self.calibration, self.thresholds):
             if fit:
-                self._suits(what, fit)
-
-    def _suits(self, what: str, fit: Calibration | Thresholds) -> None:
-        if fit.judge and fit.judge != self.name:
-            raise UsageError(f"the {what} fitted for {fit.judge}, and the judge is {self.name}")
-        if fit.recipe and (found := Signature(recipe(sign(self).fields)).differences(fit.recipe)):
-            more = f"; and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
-            raise UsageError(
-                f"the {what} fitted for {fit.judge} with other settings than those of {self.name}: "
-                f"{'; '.join(found[:_NAMED])}{more}"
-            )
+                suited(self.verifier, fit)
 
     @property
     def name(self) -> str:

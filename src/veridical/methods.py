@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from .calibrated import Calibrated
+from .calibrated import Calibrated, suited
 from .cascade import Cascade
 from .decompose import Decomposer
 from .ensemble import Ensemble, Member, gives_probability
@@ -160,6 +160,8 @@ def cascade(parts: Parts) -> Estimator:
             f"{cheap.verifier.name} gives no probability, so a cascade cannot tell where it is sure: "
             "choose another --cheap, or --read logprobs"
         )
+    if parts.calibration:
+        suited(cheap.verifier, parts.calibration)
     gatherer, (first, second) = _shared([cheap, costly])
     verifier = Cascade(
         cheap=first,

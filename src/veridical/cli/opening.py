@@ -8,6 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from ..calibrated import Thresholds
 from ..calibration import Calibration
 from ..errors import UsageError
@@ -100,12 +102,19 @@ async def opened(
         )
         wanted = _wanted(setup)
         hoped: Reading = "text" if judge is None or wanted == "text" else "logprobs"
-        unfitted = {} if "cascade" in setup.names else {"calibration": None, "thresholds": None}  # fit one reading only
-        made = method(setup.recipe, replace(parts, reading=hoped, **unfitted))  # says what is missing before any call
+        guess = replace(
+            parts, reading=hoped, calibration=_unsigned(parts.calibration), thresholds=_unsigned(parts.thresholds)
+        )
+        made = method(setup.recipe, guess)  # says what is missing before a judge is asked
         yield made if dry else method(setup.recipe, replace(parts, reading=await _reading(wanted, judge)))
         for name, part in [*models.items(), *([(searcher.name, searcher)] if setup.on_the_web else [])]:
             for words in adaptations(part):
                 show.err().print(f"note: {name}: {words}", markup=False)
+
+
+def _unsigned(fit: Any) -> Any:
+    """It for any judge: how the judge will be read, which is part of what it was fitted for, is not known yet."""
+    return None if fit is None else msgspec.structs.replace(fit, judge="", recipe={})
 
 
 def _published(setup: Setup) -> Published | None:
