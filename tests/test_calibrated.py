@@ -277,9 +277,8 @@ def test_fitted_and_scored_with_from_the_command_line(tmp_path, capsys):
         assert one["probability"] == made(one["raw"])
         assert (one["label"] == "supported") == (one["raw"] >= cuts.overall)
     by_name = {one["name"]: one for one in found["scores"]}
-    per_answer = [
-        [one["probability"] for one in seen[n : n + len(seen) // 4]] for n in range(0, len(seen), len(seen) // 4)
-    ]
+    size = len(seen) // 4  # the answers are alike
+    per_answer = [[one["probability"] for one in seen[n : n + size]] for n in range(0, len(seen), size)]
     wanted = sum(sum(own) / len(own) for own in per_answer) / 4
     assert math.isclose(by_name["calibrated_mean"]["value"], wanted)
     assert cli.run(["score", str(answers), "--out", str(out), *both]) == 0
@@ -314,6 +313,8 @@ def test_a_model_s_log_probabilities_are_calibrated_and_another_reading_is_refus
         assert (verdict["mode"], round(verdict["raw"], 6)) == ("logprobs", 0.9)
         assert verdict["probability"] == pytest.approx(8 / 12)  # as many of the claims are supported
         capsys.readouterr()
+        assert cli.run(["estimate", str(answers), *judge, "--facts", "given", "--calibration", str(fit), "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["calls"] == 1
         assert cli.run([*asked, "--out", str(tmp_path / "x"), "--order", "best_first"]) == 2
         assert "order: 'best_last' then, 'best_first' now" in capsys.readouterr().err
         assert cli.run([*asked, "--out", str(tmp_path / "x"), "--read", "text"]) == 2

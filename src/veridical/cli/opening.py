@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from ..calibrated import Thresholds
+from ..calibrated import Calibrated, Thresholds
 from ..calibration import Calibration
 from ..errors import UsageError
 from ..estimate import Named, NamedEncoder, NamedSearch
@@ -106,6 +106,8 @@ async def opened(
             parts, reading=hoped, calibration=_unsigned(parts.calibration), thresholds=_unsigned(parts.thresholds)
         )
         made = method(setup.recipe, guess)  # says what is missing before a judge is asked
+        if dry and isinstance(made.verifier, Calibrated):
+            made = replace(made, verifier=made.verifier.verifier)  # it changes no call, and stand-ins answer in text
         yield made if dry else method(setup.recipe, replace(parts, reading=await _reading(wanted, judge)))
         for name, part in [*models.items(), *([(searcher.name, searcher)] if setup.on_the_web else [])]:
             for words in adaptations(part):
