@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from loopback import chat
 from test_cli import Served, items
@@ -218,6 +220,28 @@ def test_files_that_are_no_thresholds_are_named(tmp_path, text):
     path.write_text(text)
     with pytest.raises(InputError, match=r"t\.json"):
         Thresholds.load(path)
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.floats(allow_nan=False, allow_infinity=False) | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+fields = st.sampled_from(["judge", "recipe", "overall", "domains", "kind"])
+
+
+@given(st.binary(max_size=20) | st.dictionaries(fields, values).map(lambda row: json.dumps(row).encode()))
+def test_whatever_the_file_holds_it_is_thresholds_or_an_input_error(tmp_path_factory, raw):
+    path = tmp_path_factory.getbasetemp() / "any.json"
+    path.write_bytes(raw)
+    try:
+        found = Thresholds.load(path)
+    except InputError as error:
+        assert "any.json" in str(error)
+    else:
+        assert all(0 <= value <= 1 for value in (found.overall, *found.domains.values()))
+        found.save(path)
+        assert Thresholds.load(path) == found
 
 
 def test_scored_with_thresholds_from_the_command_line(tmp_path, capsys):
