@@ -11,10 +11,12 @@ from veridical.folder import RunFolder, RunInfo
 from veridical.signature import Signature
 
 
-def folder(path, reports, generations=None):
+def folder(path, reports, generations=None, metrics=()):
     """A run folder that holds the reports."""
     run = RunFolder(path)
-    info = RunInfo(signature="m", fields={}, input="x.jsonl", input_sha256="0", generations=generations)
+    info = RunInfo(
+        signature="m", fields={}, input="x.jsonl", input_sha256="0", generations=generations, metrics=metrics
+    )
     with run.held():
         run.start(Signature({}), info)
         with run.appending() as writer:
@@ -37,6 +39,30 @@ def labelled(name):
 def asked(capsys, *arguments):
     assert cli.run(["analyse", *arguments, "--json"]) == 0
     return json.loads(capsys.readouterr().out)
+
+
+def test_runs_are_read_by_the_metric_they_were_scored_by(tmp_path, capsys):
+    safe = [folder(tmp_path / name, answers(), metrics=("f1@64", "facts")) for name in "ab"]
+    other = folder(tmp_path / "c", answers("SN"), metrics=("factscore(gamma=10)",))
+    assert asked(capsys, *safe)["metric"] == "f1@64"
+    assert asked(capsys, other)["metric"] == "factscore(gamma=0)"
+    assert asked(capsys, *safe, other)["metric"] == "factscore(gamma=0)"
+    assert cli.run(["analyse", safe[0], other, "--curve"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "scored by f1@64 and factscore(gamma=10); used here: factscore(gamma=0) (--metric chooses another)" in shown
+    assert cli.run(["compare", *safe, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["metric"] == "f1@64"
+    assert cli.run(["compare", safe[0], other]) == 0
+    assert "scored by f1@64 and factscore(gamma=10); used here" in " ".join(capsys.readouterr().out.split())
+
+
+def test_the_curves_have_the_median_and_the_greatest_k_of_all_runs(tmp_path, capsys):
+    runs = [folder(tmp_path / "a", answers("SSSNN", 20)), folder(tmp_path / "b", answers("SSN", 10))]
+    found = asked(capsys, *runs, "--curve")
+    assert [(choice["rule"], choice["k"]) for choice in found["k"]] == [("median", 5), ("max", 5)]
+    assert all(5 in {point["k"] for point in run["curve"]["points"]} for run in found["runs"])
+    empty = folder(tmp_path / "c", [report("-", id="0", prompt="0")])
+    assert asked(capsys, empty, "--curve")["k"] == []
 
 
 def test_all_that_the_data_allow(tmp_path, capsys):

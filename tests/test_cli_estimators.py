@@ -173,6 +173,7 @@ def test_retrieval_by_an_encoder_of_one_s_own(retrieval, tmp_path, capsys):
         (["--compat", "veriscore"], "must be one of factscore, safe"),
         (["--pages"], "is for a search of the web"),
         (["--allow-network", "10.0.0.0/8"], "is for a search of the web"),
+        (["--metric", "f1@median"], "veridical metrics RUN --metric f1@median"),
         (["--steps", "2"], "is for a method with safe"),
         (["--method", "safe"], "give --knowledge web:PROVIDER or --knowledge KB\n"),
         (["--compat", "safe", "--steps", "2"], "--compat safe fixes --steps: leave it out"),

@@ -119,7 +119,7 @@ def test_analyse_shows_the_curve_and_who_leads(tmp_path, capsys):
     assert cli.run(["analyse", *runs, "--curve", "--metric", "f1@median", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["metric"] == "f1@11"  # of 2 six times and 20 six times
-    assert found["k"] == [{"k": 11, "rule": "median", "runs": 2, "responses": 12}]
+    assert found["k"][0] == {"k": 11, "rule": "median", "runs": 2, "responses": 12}
     careful, wordy = (run["curve"] for run in found["runs"])
     assert (len(careful["values"]), len(wordy["values"])) == (4, 40)
     assert [span["systems"] for span in found["leaders"]["spans"]] == [["careful"], ["careful", "wordy"], ["wordy"]]

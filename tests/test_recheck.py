@@ -12,6 +12,7 @@ from scipy import stats
 from knowledge_files import store
 from reports import report as by_hand
 from search_server import SearchServer, about, refusal
+from test_cli import Served
 from veridical import cli
 from veridical.errors import FatalError, SearchError
 from veridical.folder import RunFolder
@@ -153,6 +154,32 @@ def test_a_result_file_of_safe_is_rechecked(tmp_path, capsys):
     own = ["recheck", str(tmp_path / "b" / "reports.jsonl"), "--out", str(tmp_path / "b"), "--fresh", *command[4:]]
     assert cli.run(own) == 2
     assert (tmp_path / "b" / "reports.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("more", "method"),
+    [([], "qa"), (["--method", "factscore"], "factscore"), (["--compat", "factscore"], "factscore")],
+)
+def test_without_a_method_it_is_the_first_run_s(more, method, tmp_path, capsys):
+    items = tmp_path / "items.jsonl"
+    row = {"id": "g", "text": "Ana Brandt was born in Turin.", "reference": "Nothing about her."}
+    items.write_text(json.dumps(row), encoding="utf-8")
+    store(tmp_path, [{"title": "Ana Brandt", "text": "Ana Brandt was born in Turin."}]).close()
+    with Served(lambda request: "False" if "True" in request.prompt else "Turin") as server:
+        judge = ["--judge", f"{server.url}#m", "--decomposer", "embedded", "--read", "text"]
+        cli.run(["score", str(items), "--out", str(tmp_path / "a"), "--method", "qa", *judge])
+        second = [
+            "recheck",
+            str(tmp_path / "a"),
+            "--out",
+            str(tmp_path / "b"),
+            "--knowledge",
+            str(tmp_path / "kb.sqlite"),
+        ]
+        cli.run([*second, *judge[:2], *judge[4:], "--unjudged", *more])
+    said = capsys.readouterr().err
+    assert RunFolder(tmp_path / "b").info().fields["second.name"] == method
+    assert ("judged by method qa, as the first run was" in said) == (method == "qa")
 
 
 def test_on_the_command_line_resumable_and_stopped_by_a_spent_credit(tmp_path, capsys, monkeypatch):

@@ -59,18 +59,20 @@ def curve(
     reports: Iterable[Report],
     *,
     ks: Sequence[int] | None = None,
+    also: Sequence[int] = (),
     repeats: bool = False,
     level: float = 0.95,
     resamples: int = 2000,
     seed: int = 0,
 ) -> Curve | None:
-    """The curve of a run; None where no response has a fact with a verdict. `ks`: where intervals are wanted.
+    """The curve of a run; None where no response has a fact with a verdict. `ks`: where intervals are wanted, by
+    default at `POINTS`; `also`: at these K too, such as the median and the greatest of several runs.
 
     Counts as `metrics.F1` does: a response with verdicts but nothing supported has F1 0, irrelevant facts are left out,
     `repeats` counts merged copies of a fact again. Raises UsageError for a K below 1.
     """
-    if ks and min(ks) < 1:
-        raise UsageError(f"K must be at least 1: {min(ks)}")
+    if (least := min((*(ks or ()), *also), default=1)) < 1:
+        raise UsageError(f"K must be at least 1: {least}")
     rows: list[tuple[int, int]] = []
     keys: list[bytes] = []
     out, unjudged, most = Counter[str](), 0, 0
@@ -88,9 +90,8 @@ def curve(
     supported, not_supported = np.array(rows, dtype=np.float64).T
     values = [float(f1(supported, not_supported, k).mean()) for k in range(1, 2 * max(most, 1) + 1)]
     policy, numbers = Policy(level=level, resamples=resamples, seed=seed), _numbered(keys)
-    chosen = sorted(set(ks)) if ks else [k for k in POINTS if k <= len(values)]
     points = []
-    for k in chosen:
+    for k in sorted({*(ks or (k for k in POINTS if k <= len(values))), *also}):
         found = f1(supported, not_supported, k)
         low, high = policy.interval(found.tolist(), numbers)
         recall = float(np.minimum(supported / k, 1).mean())

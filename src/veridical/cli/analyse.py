@@ -20,15 +20,16 @@ from ..errors import UsageError
 from ..gold import gold_reports
 from ..inputs import read
 from ..metrics import Macro, parse
-from ..recall import from_data, resolved
+from ..recall import Choice, from_data, resolved
 from ..types import Report
 from . import analysis_tables as tables
 from . import show
 from .options import AsJson
-from .runs import is_run, run_at
+from .runs import METRIC, headline, is_run, run_at
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
+PLAIN = "factscore(gamma=0)"
 _MOST_LEVELS = 12
 """Fields with more values than this are not analysed unless asked for."""
 _COUNTS = ("view", "occurrence", "freq", "popularity", "count")
@@ -64,8 +65,12 @@ def analyse(
         list[Path] | None, typer.Option(help="Runs of a second estimator on the same systems, in the same order.")
     ] = None,
     metric: Annotated[
-        str, typer.Option(help="As it is printed, such as f1@64; f1@median, f1@max: K from these runs.")
-    ] = "factscore(gamma=0)",
+        str | None,
+        typer.Option(
+            help="As it is printed, such as f1@64; f1@median, f1@max: K from these runs (default: what the runs were "
+            f"scored by first; of FActScore, and of labelled files, {PLAIN})."
+        ),
+    ] = None,
     rule: Annotated[
         str,
         typer.Option(help="Counting rule of labelled files: paper, irrelevant-in or irrelevant-out (docs/agree.md)."),
@@ -75,6 +80,9 @@ def analyse(
     seed: Annotated[int, typer.Option(help="Seed of the bootstrap and the subsets.")] = 0,
     as_json: AsJson = False,
 ) -> None:
+    note = None
+    if metric is None:
+        metric, note = _own_metric(runs)
     if not from_data(metric):
         parse(metric)  # what is no metric is said before anything is read
     sections = _distinct(
@@ -99,6 +107,8 @@ def analyse(
         seed=seed,
     )
     asked.everything = not any((by, position, asked.citations, rarity, stability is not None, curve, ranking, against))
+    if asked.curve or asked.everything:
+        choices = asked.points(sections, choices)
     found: dict[str, Any] = {"metric": asked.metric.name, "k": choices}
     found["runs"] = [_of_one(section, asked) for section in sections]
     found |= _of_all(sections, asked)
@@ -113,8 +123,18 @@ def analyse(
         return
     out = show.out()
     tables.show_all(out, found)
+    if note:
+        out.print(f"note: {note}", markup=False)
     for line in (line for section in sections for line in section.remarks):
         out.print(line, markup=False, style="yellow")
+
+
+def _own_metric(paths: Sequence[Path]) -> tuple[str, str | None]:
+    """What the runs were scored by first, and what to tell of it; FActScore without its length penalty."""
+    if not all(map(is_run, paths)):
+        return PLAIN, None
+    metric, note = headline(map(run_at, paths), PLAIN)
+    return (PLAIN if metric == METRIC else metric), note
 
 
 @dataclass
@@ -137,12 +157,26 @@ class _Asked:
     level: float
     seed: int
     everything: bool = False
+    ks: list[int] = field(default_factory=list)
+    """Points of the curves beside the usual ones."""
     left_out: dict[str, str] = field(default_factory=dict)
     """Analysis -> why it is missing, where nothing was asked for by name."""
 
     @property
     def common(self) -> dict[str, Any]:
         return {"level": self.level, "seed": self.seed}
+
+    def points(self, sections: Sequence[_Section], told: list[Choice]) -> list[Choice]:
+        """Puts the median and the greatest K of all sections on the curves; what to tell of every K."""
+        repeats = "(repeats)" if self.metric.repeats else ""
+        try:
+            _, found = resolved(
+                [f"f1@{rule}{repeats}" for rule in ("median", "max")], lambda: [s.reports() for s in sections]
+            )
+        except UsageError:  # no response has a relevant fact: no curve either
+            return told
+        self.ks = [choice.k for choice in found]
+        return [*told, *(choice for choice in found if choice not in told)]
 
     def omit(self, name: str, why: object) -> None:
         self.left_out.setdefault(name, str(why))
@@ -243,7 +277,7 @@ def _of_one(section: _Section, asked: _Asked) -> dict[str, Any]:
     elif asked.everything:
         asked.omit(f"citations of {section.name}", "its texts have no marks such as [1]")
     if asked.curve or asked.everything:
-        found["curve"] = analysis.curve(reports(), repeats=metric.repeats, **asked.common)
+        found["curve"] = analysis.curve(reports(), also=asked.ks, repeats=metric.repeats, **asked.common)
     rarities = asked.rarity or (section.rarities() if asked.everything else [])
     if asked.everything and not rarities:
         asked.omit(f"rarity of {section.name}", "no field is a count of views or occurrences, or a level of frequency")

@@ -42,9 +42,8 @@ def compare(
     if len(runs) < 2:
         raise UsageError("compare needs two runs or more")
     folders = [(name, run_at(path)) for name, path in zip(names_of(runs), runs, strict=True)]
-    (spelling,), choices = resolved(
-        [metric or headline(folder for _, folder in folders)], lambda: [folder.reports() for _, folder in folders]
-    )
+    chosen, note = (metric, None) if metric else headline(folder for _, folder in folders)
+    (spelling,), choices = resolved([chosen], lambda: [folder.reports() for _, folder in folders])
     result = compared(
         [(name, folder.reports()) for name, folder in folders],
         parse(spelling),
@@ -58,6 +57,8 @@ def compare(
         return
     show_comparison(result)
     out = show.out()
+    if note:
+        out.print(f"note: {note}", markup=False)
     for choice in choices:
         out.print(choice.words, markup=False)
     for name, folder in folders:

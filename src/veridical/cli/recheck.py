@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +13,7 @@ import typer
 
 from ..errors import UsageError
 from ..folder import RunFolder, RunInfo
-from ..methods import Method, warning
+from ..methods import FREE, WITHOUT_KNOWLEDGE, Method, warning
 from ..metrics import parse
 from ..models.cache import CallStore
 from ..models.metered import Budget
@@ -25,7 +26,7 @@ from . import show
 from .opening import opened
 from .options import AsJson, Cache, Config, MaxCost
 from .progress import listener
-from .runs import ResultFile, Run, headline, run_at
+from .runs import ResultFile, Run, headline, own_method, run_at
 from .setup import Setup, judging
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -57,17 +58,28 @@ def recheck(
     wanted, first, folder, budget = _labels(labels), run_at(run), RunFolder(out), Budget(max_cost=max_cost)
     if run.resolve() in (out.resolve(), folder.reports_path.resolve()):
         raise UsageError("--out is the first run itself")
-    first.info()
+    setup = _by_the_same(setup, first)
     with folder.held():
         made = asyncio.run(_run(setup, first, folder, budget, cache, wanted, unjudged=unjudged, fresh=fresh))
     found = recovered(zip(first.reports(), folder.reports(), strict=False), labels=wanted, unjudged=unjudged)
-    metric = parse(headline([first]))
+    metric = parse(headline([first])[0])
     before, after = (scores(one.reports(), [metric])[0] for one in (first, folder))
     _print(found, before, after, folder, budget, as_json=as_json)
     if (caution := warning(made)) and not as_json:
         show.out().print(f"caution: {caution}", markup=False, style="yellow")
     if found.other.get("unscored"):
         raise typer.Exit(1)
+
+
+def _by_the_same(setup: Setup, first: Run) -> Setup:
+    """With the first run's method where none was asked for, if that can look into a second source."""
+    own = own_method(first)
+    asked = setup.method or setup.compat or (setup.judge and own and set(own.split("+")) <= FREE)
+    if asked or own is None or set(own.split("+")) <= WITHOUT_KNOWLEDGE:
+        return setup
+    if own != setup.recipe:
+        show.err().print(f"note: judged by method {own}, as the first run was (--method chooses another)", markup=False)
+    return replace(setup, method=own)
 
 
 def _labels(names: str) -> tuple[Label, ...]:

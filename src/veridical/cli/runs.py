@@ -7,6 +7,8 @@ from pathlib import Path
 
 from ..folder import RunFolder, RunInfo
 from ..inputs.results import Results, Shape, is_results
+from ..methods import METHODS
+from ..safe import PublishedSAFE
 from ..types import Report
 
 
@@ -48,7 +50,23 @@ def is_run(path: Path) -> bool:
 METRIC = "factscore(gamma=10)"
 
 
-def headline(runs: Iterable[Run]) -> str:
-    """The metric that all runs were scored by first; FActScore where they differ, or where it is not known."""
-    first = {info.metrics[0] if (info := one.info()).metrics else METRIC for one in runs}
-    return first.pop() if len(first) == 1 else METRIC
+def headline(runs: Iterable[Run], default: str = METRIC) -> tuple[str, str | None]:
+    """The metric that all runs were scored by first; `default` where they differ, and then what to tell of it."""
+    first = list(dict.fromkeys(map(_first_metric, runs)))
+    if len(first) == 1:
+        return first[0], None
+    return default, f"the runs were scored by {' and '.join(first)}; used here: {default} (--metric chooses another)"
+
+
+def _first_metric(run: Run) -> str:
+    """FActScore where it is not known; result files of SAFE are by its own."""
+    if metrics := run.info().metrics:
+        return metrics[0]
+    return PublishedSAFE().metric if isinstance(run, ResultFile) and run.shape().name == "SAFE" else METRIC
+
+
+def own_method(run: Run) -> str | None:
+    """The recipe by which a run was judged (last); None where that is no recipe of this program."""
+    fields = run.info().fields
+    name = fields.get("second.name") or fields.get("name")
+    return name if isinstance(name, str) and set(name.split("+")) <= set(METHODS) else None

@@ -18,6 +18,7 @@ from ..methods import Method, warning
 from ..metrics import FActScore, parse
 from ..models.cache import CallStore
 from ..models.metered import Budget
+from ..recall import from_data
 from ..run import run
 from ..safe import PublishedSAFE
 from ..scores import scores
@@ -93,6 +94,11 @@ def _spellings(setup: Setup, gamma: float, further: list[str]) -> list[str]:
     headline = FActScore(repeats="repeats" in (setup.defect or ()), gamma=gamma).name
     own = PublishedSAFE().metric if setup.recipe == "safe" else None
     expected = [CALIBRATED] if setup.calibration and "cascade" not in setup.names else []
+    if unknown := next(filter(from_data, further), None):
+        raise UsageError(
+            f"{unknown} takes K from finished runs: veridical metrics RUN --metric {unknown} after this one; "
+            "here give a number, such as f1@64"
+        )
     wanted = [*([own] if own else []), headline, "factscore(gamma=0)", *DEFAULTS, *expected, *further]
     return list(dict.fromkeys(parse(one).name for one in wanted))
 
