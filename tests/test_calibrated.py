@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loopback import chat
+from masked_models import tiny
 from test_cli import Served, items
 from veridical import cli
 from veridical.calibrated import Calibrated, Thresholds, recipe, suited, summarise
@@ -317,6 +318,24 @@ def test_fitted_and_scored_with_from_the_command_line(tmp_path, capsys):
     assert cli.run(["estimate", str(answers), *both]) == 0
     assert cli.run(["score", str(answers), "--out", str(tmp_path / "y"), "--domain-field", "topic"]) == 2
     assert "--domain-field is for --thresholds" in capsys.readouterr().err
+    assert cli.run(["score", str(answers), "--out", str(tmp_path / "y"), "--method", "embedded+np", *both]) == 2
+    assert "or for --combine mean" in capsys.readouterr().err
+
+
+def test_an_ensemble_by_its_mean_is_calibrated_and_its_judges_alone_are_others(tmp_path, capsys):
+    claims, fit, out = labelled(tmp_path / "mine.jsonl", 12), tmp_path / "fit.json", tmp_path / "run"
+    model = ["--np-model", f"hf/{tiny('roberta', tmp_path / 'model')}"]
+    mean = ["--method", "embedded+np", "--combine", "mean", *model]
+    assert cli.run(["meta", str(claims), *mean, "--fit-calibration", str(fit)]) == 0
+    answers = ["score", str(items(tmp_path / "answers.jsonl", 1)), "--calibration", str(fit)]
+    assert cli.run([*answers, *mean, "--out", str(out)]) == 0
+    made = Calibration.load(fit)
+    assert all(len(one["votes"]) == 2 and one["probability"] == made(one["raw"]) for one in verdicts(out))
+    assert cli.run(["estimate", *answers[1:], *mean]) == 0
+    capsys.readouterr()
+    assert cli.run([*answers, "--method", "np", *model, "--out", str(tmp_path / "x")]) == 2
+    told = capsys.readouterr().err
+    assert "fitted for mean(embedded/features-1, np(" in told and "the judge is np(" in told
 
 
 def test_a_model_s_log_probabilities_are_calibrated_and_another_reading_is_refused(tmp_path, capsys):

@@ -222,6 +222,9 @@ class Setup:
             raise UsageError("--defect repeats a mistake of the released code: it goes with --compat factscore")
         if self._changed("domain") and not self.thresholds:
             raise UsageError("--domain-field is for --thresholds")
+        fitted = (self.calibration or self.thresholds) and "cascade" not in self.names
+        if fitted and "+" in self.recipe and self.combine != "mean":  # else it is one judge's, on a scale of its own
+            raise UsageError("--calibration and --thresholds are for one judge, or for --combine mean")
         if self._changed("encoder") and self.retrieval == "bm25":
             raise UsageError("--encoder is for --retrieval dense or hybrid")
         if self._changed("combine") and not any("+" in recipe for recipe in self._recipes):
