@@ -85,7 +85,8 @@ def judged(server, *more: str) -> list[str]:
 def test_score_prints_value_interval_denominators_and_signature(scored, kb, capsys):
     arguments = [str(EXAMPLES / "generations.jsonl"), "--knowledge", str(kb), "--out", str(scored)]
     assert cli.run(["score", *arguments]) == 0
-    printed = capsys.readouterr().out
+    printed, progress = capsys.readouterr()
+    assert "15 generations, no new facts" in progress and "facts/s" not in progress  # the run was finished before
     for words in ("factscore(gamma=10)", "14 of 15", "abstained 1", "signature:", "caution:", "response rate 0.933"):
         assert words in printed
 

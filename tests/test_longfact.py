@@ -48,6 +48,12 @@ def test_f18_the_duplicates_are_told():
     folder = shared("longfact")
     (note,) = prompt_set(f"longfact:objects@{folder}").notes
     assert note.startswith("9 prompts stand under two topics: objects/")
+    whole = prompt_set(f"longfact:objects@{folder}")
+    assert whole.first(5).notes == () == whole.sample(20, 1).notes
+    repeated = next(ids for ids in whole.repeated)
+    upto = 1 + max(place for place, prompt in enumerate(whole) if prompt.id in repeated)
+    (note,) = whole.first(upto).notes
+    assert repeated[0] in note and not note.startswith("9")
     assert prompt_set(f"longfact:concepts@{folder}").notes == ()
 
 

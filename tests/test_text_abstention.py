@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from data import shared
 from veridical.errors import UsageError
-from veridical.text.abstention import EMPTY, RULES, rule, strip_citations
+from veridical.text.abstention import EMPTY, NO_WORDS, RULES, rule, strip_citations
 
 REFUSALS = {
     "en": [
@@ -101,6 +101,11 @@ def test_the_words_that_show_it():
 @pytest.mark.parametrize("text", ["", "  \n", "\t"])
 def test_empty_text_is_an_abstention(text):
     assert [RULES[name].detect(text) for name in RULES] == [EMPTY, EMPTY, EMPTY, None]
+
+
+@pytest.mark.parametrize("text", ["😀😀😀", "...", "[1][2].", "———"])
+def test_a_text_without_a_word_is_not_called_empty(text):
+    assert RULES["standard"].detect(text) == NO_WORDS
 
 
 def test_published_rules_to_the_letter():

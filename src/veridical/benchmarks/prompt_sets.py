@@ -53,11 +53,21 @@ class PromptSet:
     read: Callable[[], Iterable[Prompt]]
     detailed: bool = False
     """Published with a sentence after each prompt that asks for details."""
-    notes: tuple[str, ...] = ()
-    """What to know about the set."""
+    repeated: tuple[tuple[str, ...], ...] = ()
+    """Ids of prompts that are the same, as published; some of them may be out of this set."""
 
     def __iter__(self) -> Iterator[Prompt]:
         return iter(self.read())
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to know about the set."""
+        chosen = {prompt.id for prompt in self} if self.repeated else set()
+        twice = [here for ids in self.repeated if len(here := [one for one in ids if one in chosen]) > 1]
+        if not twice:
+            return ()
+        are = "1 prompt stands" if len(twice) == 1 else f"{len(twice)} prompts stand"
+        return (f"{are} under two topics: {', '.join(ids[0] for ids in twice)}",)
 
     def first(self, n: int) -> PromptSet:
         """Its beginning."""
@@ -93,7 +103,7 @@ def prompt_set(spec: str) -> PromptSet:
 
 
 def _with(one: PromptSet, read: Callable[[], Iterable[Prompt]]) -> PromptSet:
-    return PromptSet(one.name, read, one.detailed, one.notes)
+    return PromptSet(one.name, read, one.detailed, one.repeated)
 
 
 # --- published sets
@@ -114,10 +124,8 @@ def _longfact(spec: str, rest: list[str], path: str) -> PromptSet:
         Prompt(id=prompt.id, prompt=prompt.prompt, metadata={"topic": prompt.topic, **prompt.metadata})
         for prompt in prompts
     ]
-    chosen = {prompt.id for prompt in found}
-    repeated = [one for task in tasks for one in task.repeated if len(chosen.intersection(one.ids)) > 1]
-    notes = (f"{len(repeated)} prompts stand under two topics: {', '.join(one.ids[0] for one in repeated)}",)
-    return PromptSet(spec, lambda: found, detailed=True, notes=notes if repeated else ())
+    repeated = tuple(one.ids for task in tasks for one in task.repeated)
+    return PromptSet(spec, lambda: found, detailed=True, repeated=repeated)
 
 
 def _published_people() -> PromptSet:

@@ -124,7 +124,8 @@ def answer_all(
     cache: Path | None = None,
     fresh: bool = False,
 ) -> PromptSet:
-    """Write the answers that are not there yet; `settings` are those of `generate.Writer`. Prints nothing to stdout."""
+    """Write the answers that are not there yet, to the prompts that are given back; `settings` are those of
+    `generate.Writer`. Prints nothing to stdout."""
     folder = RunFolder(out.with_name(f"{out.name}.run"))
     with folder.held():
         asked = prompt_set(spooled(prompts, folder))
@@ -163,7 +164,7 @@ def answer_all(
                 concurrency=concurrency,
             )
         )
-    return asked
+    return part.of(asked)
 
 
 async def _run(

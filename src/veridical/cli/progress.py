@@ -68,6 +68,8 @@ class _Speed:
     def __str__(self) -> str:
         seconds = max(time.monotonic() - self.started, 1e-6)
         cost = f", ${self.budget.spent:.4f}" if self.budget.spent else ""
+        if not self.facts:  # a finished run that is resumed, say: 0.0 facts/s would be no speed
+            return f"no new facts{cost}"
         return f"{self.facts} facts, {self.facts / seconds:.1f} facts/s{cost}"
 
 

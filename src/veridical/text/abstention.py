@@ -15,6 +15,7 @@ from veridical.text.refusals import APOLOGY, ASPECTS, EMPTY_WORDS, NO_BIOGRAPHY,
 from veridical.text.sentences import split
 
 EMPTY = "(empty text)"
+NO_WORDS = "(no words in it)"
 """What the rules give for a text without a letter or digit."""
 
 _CITATION = re.compile(r"[ \t\u00a0]?\[\d{1,3}\]")
@@ -107,7 +108,7 @@ class Standard:
     def detect(self, text: str, topic: str | None = None) -> str | None:
         plain = strip_citations(text).translate(_CURLY)
         if not any(map(str.isalnum, plain)):
-            return EMPTY
+            return NO_WORDS if plain.strip() else EMPTY
         if EMPTY_WORDS.fullmatch(plain.strip()):
             return plain.strip()
         sentences = [sentence.text[:_REACH] for sentence in split(plain)]
