@@ -145,6 +145,11 @@ def test_the_printed_signature_of_safe_has_its_search_and_the_dry_run_s_has_page
     assert not any("batch" in name for name in signed.fields)  # SAFE's facts never share a call
 
 
+def test_more_results_than_a_provider_gives_are_refused():
+    with pytest.raises(UsageError, match="-k 21: web:searxng gives 20 results at once"):
+        _signature(method="safe", knowledge="web:searxng", k=21)
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

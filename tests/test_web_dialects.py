@@ -317,3 +317,28 @@ def test_parts_without_end_are_read_as_far_as_a_hundred(name, payload):
 def test_results_of_another_type_are_not_nothing_found(name, payload):
     with pytest.raises(SearchError, match="not a reply"):
         DIALECTS[name].read(payload, ASK)
+
+
+@pytest.mark.parametrize(
+    ("name", "payload"),
+    [
+        ("serper", {"organic": [], "answerBox": True}),
+        ("serper", {"organic": [], "answerBox": {"answer": {"text": "1862"}}}),
+        ("serper", {"organic": [], "knowledgeGraph": ["Ada"]}),
+        ("serper", {"organic": [{"snippet": {"text": "Ada"}}]}),
+        ("tavily", {"results": [{"content": {"text": "Ada"}}]}),
+        ("exa", {"results": [{"highlights": {"0": "Ada"}}, {"text": ""}]}),
+        ("searxng", {"query": "q", "results": [], "answers": {"0": "1862"}}),
+        ("searxng", {"query": "q", "results": [], "infoboxes": ["Ada"]}),
+        ("searxng", {"query": "q", "results": [{"content": False}]}),
+        ("brave", {"type": "search", "web": ["Ada"]}),
+        ("brave", {"type": "search", "faq": {"results": "Ada"}}),
+        ("brave", {"type": "search", "web": {"results": [{"description": {"text": "Ada"}}]}}),
+        ("mediawiki", {"query": ["Ada"]}),
+        ("mediawiki", {"query": {"pages": "Ada"}}),
+        ("mediawiki", {"query": {"pages": [{"title": "Ada", "extract": {"text": "Ada"}}]}}),
+    ],
+)
+def test_evidence_of_another_type_is_not_nothing_found(name, payload):
+    with pytest.raises(SearchError, match="not a reply"):
+        DIALECTS[name].read(payload, ASK)

@@ -54,7 +54,13 @@ def test_the_signature_tells_what_moves_numbers_and_no_key():
         ("serper+http://me:pw@x", {}, "no user name"),
         ("serper", {"before": "yesterday"}, "is no date"),
         ("serper", {"language": "english"}, "no language code"),
+        ("serper", {"language": "xx"}, "no language code"),
+        ("serper", {"language": "jp"}, "no language code.*; jp is a country"),
+        ("serper", {"language": "pt-xx"}, "no language code"),
         ("serper", {"country": "u"}, "no country code"),
+        ("serper", {"country": "uk"}, "no country code.*, here gb"),
+        ("serper", {"country": "en-us"}, "no country code"),
+        ("serper", {"allow": ["en.wikipedia.org"], "block": ["wikipedia.org"]}, "both allowed and blocked"),
         ("serper", {"allow": ["a b"]}, "is no domain"),
         ("serper", {"timeout": 0}, "timeout"),
         ("serper", {"max_query": 3}, "at least 64"),
@@ -191,6 +197,11 @@ def test_q3_no_query_is_longer_than_its_limit(text, limit):
 )
 def test_q3_names_numbers_and_negations_stay_longest(limit, words):
     assert shorten("It was not in Paris that Curie got a Nobel Prize in 1903", limit) == words
+
+
+@pytest.mark.parametrize("code", ["en", "PT-br", "zh-Hant", "sr-latn", "nb", "eo"])
+def test_codes_of_languages(code):
+    assert open_search("searxng", language=code).language == code.lower()
 
 
 def test_a_domain_is_not_both_allowed_and_blocked():

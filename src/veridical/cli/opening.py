@@ -187,6 +187,8 @@ def _searcher(setup: Setup, store: CallStore | None, budget: Budget, *, dry: boo
         answers_on_top=setup.compat == "safe",
         dry=dry,
     )
+    if setup.k and setup.k > found.dialect.max_k:
+        raise UsageError(f"-k {setup.k}: {found.name} gives {found.dialect.max_k} results at once")
     if setup.pages:
         from ..knowledge.web.fetch import Fetcher
         from ..knowledge.web.pages import Pages

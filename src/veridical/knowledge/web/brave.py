@@ -7,7 +7,7 @@ from typing import Any
 
 from ...types import Passage
 from .base import Exchange, WebRequest
-from .fields import joined, listed, member, objects, once, passage, plain, reply, results, sentence, text
+from .fields import TEXT, joined, listed, member, nothing, objects, once, passage, plain, reply, results, sentence, text
 from .operators import site_operators
 from .query import fewer
 
@@ -31,6 +31,18 @@ _LANGUAGES = frozenset(
 _CALLED = {"ja": "jp", "zh": "zh-hans", "no": "nb", "pt": "pt-pt"}
 """ISO codes that it has another code for."""
 _HOPELESS = ("QUOTA_LIMITED", "SUBSCRIPTION_TOKEN_INVALID", "SUBSCRIPTION_NOT_FOUND", "OPTION_NOT_IN_PLAN")
+
+_SHAPE: dict[str, tuple[type, ...]] = {
+    "web": (dict,),
+    "infobox": (dict,),
+    "faq": (dict,),
+    "infobox.results": (list, dict),
+    "faq.results": (list,),
+    "web.results[].description": TEXT,
+    "web.results[].extra_snippets": TEXT,
+    "faq.results[].answer": TEXT,
+}
+"""Members that hold evidence, and the types that they are read as."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +110,8 @@ class Brave:
         boxes = [] if request.before else [self._box(box) for box in _entries(known.get("infobox"))]
         web = results(member(known.get("web"), "results"), self.name)
         asked = map(self._asked, _entries(known.get("faq")))
-        return [*once(boxes)[:1], *once([*map(self._result, web), *asked])[: request.k]]
+        found = [*once(boxes)[:1], *once([*map(self._result, web), *asked])[: request.k]]
+        return found or nothing(known, _SHAPE, self.name)
 
     def _result(self, entry: dict[str, Any]) -> Passage | None:
         said = joined(map(plain, (entry.get("description"), *listed(entry.get("extra_snippets")))))

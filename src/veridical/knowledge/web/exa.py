@@ -8,7 +8,7 @@ from typing import Any
 from ...errors import UsageError
 from ...types import Passage
 from .base import Exchange, WebRequest
-from .fields import joined, listed, member, once, passage, plain, reply, results, text
+from .fields import TEXT, joined, listed, member, nothing, once, passage, plain, reply, results, text
 
 _KNOWN = frozenset(
     {"results", "requestId", "resolvedSearchType", "searchType", "autopromptString", "costDollars", "context", "output"}
@@ -18,6 +18,12 @@ _CHARACTERS = 1000
 """Of a page's text, where it has no highlights."""
 _HOPELESS = ("NO_MORE_CREDITS", "API_KEY_BUDGET_EXCEEDED", "INVALID_API_KEY", "FEATURE_DISABLED")
 _SPENT = ("credits limit", "exceeded your credits", "out of credits", "no more credits")
+
+_SHAPE: dict[str, tuple[type, ...]] = {
+    "results[].highlights": TEXT,
+    "results[].text": TEXT,
+}
+"""Members that hold evidence, and the types that they are read as."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +80,8 @@ class Exa:
 
     def read(self, payload: Any, request: WebRequest) -> list[Passage]:
         known = reply(payload, self.name, _KNOWN, self.complaint(200, payload))
-        return once(map(self._result, results(known.get("results"), self.name)))[: request.k]
+        found = once(map(self._result, results(known.get("results"), self.name)))[: request.k]
+        return found or nothing(known, _SHAPE, self.name)
 
     def _result(self, entry: dict[str, Any]) -> Passage | None:
         said = joined(map(plain, listed(entry.get("highlights")))) or plain(entry.get("text"))

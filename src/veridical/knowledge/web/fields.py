@@ -6,7 +6,7 @@ import hashlib
 import html
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
@@ -83,6 +83,32 @@ def results(value: Any, name: str) -> list[dict[str, Any]]:
     if value and not found:
         raise SearchError(f"not a reply of {name}: none of its results is an object")
     return found
+
+
+TEXT = (str, int, float, list)
+"""What `text` reads."""
+
+
+def nothing(payload: dict[str, Any], shape: Mapping[str, tuple[type, ...]], name: str) -> list[Passage]:
+    """[] for a reply in which nothing was found. Raises `SearchError` where something may have been that was not read:
+
+    `shape` are the members that hold evidence, as paths ("web.results[].description": of each entry), with the types
+    that they are read as; null and missing ones are fine.
+    """
+    for path, kinds in shape.items():
+        for value in _at(payload, path):
+            if value is not None and (not isinstance(value, kinds) or isinstance(value, bool)):
+                raise SearchError(f"not a reply of {name}: its {path} is {type(value).__name__}")
+    return []
+
+
+def _at(payload: Any, path: str) -> list[Any]:
+    values = [payload]
+    for step in path.split("."):
+        values = [member(value, step.removesuffix("[]")) for value in values]
+        if step.endswith("[]"):
+            values = [one for value in values if isinstance(value, list) for one in value]
+    return values
 
 
 def objects(value: Any) -> Iterator[dict[str, Any]]:

@@ -36,9 +36,9 @@ def keeps(passage: Passage, request: WebRequest, at: str) -> bool:
         if published is not None and published > date.fromisoformat(request.before):
             return False
     host = host_of(passage.url)
-    if request.allow and not (host and any(_within(host, domain) for domain in request.allow)):
+    if request.allow and not (host and any(within(host, domain) for domain in request.allow)):
         return False
-    return not (host and any(_within(host, domain) for domain in request.block))
+    return not (host and any(within(host, domain) for domain in request.block))
 
 
 def day(text: str, at: str = "") -> date | None:
@@ -108,5 +108,5 @@ def _ascii(host: str) -> str:
         return host
 
 
-def _within(host: str, domain: str) -> bool:
+def within(host: str, domain: str) -> bool:
     return host == domain or host.endswith(f".{domain}")

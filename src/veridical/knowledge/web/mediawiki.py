@@ -9,7 +9,7 @@ from urllib.parse import urlsplit, urlunsplit
 from ... import __version__
 from ...types import Passage
 from .base import Exchange, WebRequest
-from .fields import joined, listed, member, objects, once, passage, plain, reply, results, text
+from .fields import TEXT, joined, listed, member, nothing, objects, once, passage, plain, reply, results, text
 
 _KNOWN = frozenset(
     {"query", "batchcomplete", "continue", "warnings", "limits", "servedby", "requestid", "curtimestamp"}
@@ -21,6 +21,14 @@ _AGENT = f"veridical/{__version__} (measures the factuality of texts; Python aio
 _HOPELESS = ("readapidenied", "search-disabled", "search-text-disabled", "blocked", "autoblocked", "badaccess")
 _PASSING = ("maxlag", "ratelimited", "readonly", "too-busy", "internal_api_error", "backend-error")
 _FAR = 10**9
+
+_SHAPE: dict[str, tuple[type, ...]] = {
+    "query": (dict,),
+    "query.pages": (list, dict),
+    "query.pages[].extract": TEXT,
+    "query.search[].snippet": TEXT,
+}
+"""Members that hold evidence, and the types that they are read as."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +86,8 @@ class MediaWiki:
         if isinstance(pages, dict) and not {"title", "extract"} & pages.keys():
             pages = list(pages.values())  # formatversion=1
         found = sorted(objects(pages), key=_index) or list(hits.values())
-        return once(self._page(page, hits.get(text(page.get("title")), {})) for page in found)[: request.k]
+        made = once(self._page(page, hits.get(text(page.get("title")), {})) for page in found)[: request.k]
+        return made or nothing(known, _SHAPE, self.name)
 
     def _page(self, page: dict[str, Any], hit: dict[str, Any]) -> Passage | None:
         snippet = plain(hit.get("snippet") or page.get("snippet"))

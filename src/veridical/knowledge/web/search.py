@@ -6,7 +6,6 @@ import dataclasses
 import functools
 import math
 import os
-import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
 
@@ -18,9 +17,10 @@ from ...models.limit import Slots
 from ...models.metered import SEARCH, Budget, Paying, book, used
 from ...models.retry import Retries
 from ...types import Passage, Query
+from . import codes
 from .base import Dialect, WebReply, WebRequest
 from .http import Client, TooLong, payload
-from .kept import domain, keeps
+from .kept import domain, keeps, within
 from .providers import place
 from .query import fewer, one_line, shorten
 
@@ -84,7 +84,7 @@ class WebSearcher:
             raise UsageError(f"the longest query must be at least {_LENGTHS[-1]} characters, not {self.max_query}")
         elif "max_query" in getattr(self.dialect, "__dataclass_fields__", ()):
             self.dialect = dataclasses.replace(self.dialect, max_query=self.max_query)  # pyright: ignore
-        if both := set(self.allow) & set(self.block):
+        if both := [one for one in self.allow if any(within(one, domain) for domain in self.block)]:
             raise UsageError(f"{', '.join(sorted(both))} is both allowed and blocked")
         self._overhead(self._request("", 1))  # domains that cannot be asked for are told before a run
 
@@ -236,9 +236,6 @@ def _is_answer(passage: Passage) -> bool:
     return passage.id.endswith(("#answer", "#panel"))
 
 
-_CODE = re.compile(r"[a-z]{2}(-[a-z]{2,4})?")
-
-
 def open_search(
     spec: str,
     *,
@@ -273,9 +270,6 @@ def open_search(
         )
     if not (math.isfinite(timeout) and timeout > 0):
         raise UsageError(f"timeout must be a finite number of seconds above 0, not {timeout}")
-    for what, code in (("language", language), ("country", country)):
-        if not _CODE.fullmatch(code.lower()):
-            raise UsageError(f"{code!r} is no {what} code; use one like 'en' or 'us'")
     price = found.price or 0.0
     return WebSearcher(
         name=f"web:{found.name}",
@@ -284,8 +278,8 @@ def open_search(
         key=found.key,
         variables=found.variables,
         price=price,
-        language=language.lower(),
-        country=country.lower(),
+        language=codes.language(language),
+        country=codes.country(country),
         before=None if before is None else _iso(before),
         allow=tuple(sorted({domain(one) for one in allow})),
         block=tuple(sorted({domain(one) for one in block})),

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...types import Passage
 from .base import Exchange, WebRequest
-from .fields import listed, objects, once, passage, plain, reply, results, sentence, text, url
+from .fields import TEXT, listed, nothing, objects, once, passage, plain, reply, results, sentence, text, url
 from .operators import site_operators
 
 _KNOWN = frozenset(
@@ -26,6 +26,17 @@ _NO_JSON = (
     "this server gives no JSON: add `json` to `formats` under `search` in its settings.yml, and see that its limiter "
     "lets this machine through"
 )
+
+_SHAPE: dict[str, tuple[type, ...]] = {
+    "answers": (list,),
+    "infoboxes": (list,),
+    "answers[]": (str, dict),
+    "infoboxes[]": (dict,),
+    "answers[].answer": TEXT,
+    "infoboxes[].content": TEXT,
+    "results[].content": TEXT,
+}
+"""Members that hold evidence, and the types that they are read as."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +93,7 @@ class SearXNG:
             direct += map(self._answer, listed(known.get("answers")))
             direct += map(self._box, objects(known.get("infoboxes")))
         found = once(map(self._result, results(known.get("results"), self.name)))
-        return [*once(direct)[: request.k], *found[: request.k]]
+        return [*once(direct)[: request.k], *found[: request.k]] or nothing(known, _SHAPE, self.name)
 
     def _answer(self, answer: Any) -> Passage | None:
         """A text, or an object with `answer` and `url` in later versions."""

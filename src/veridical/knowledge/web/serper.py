@@ -9,7 +9,7 @@ from typing import Any
 from ...errors import SearchError
 from ...types import Passage
 from .base import Exchange, WebRequest
-from .fields import listed, once, passage, results, sentence, text, url
+from .fields import TEXT, listed, nothing, once, passage, results, sentence, text, url
 from .operators import site_operators
 
 _KNOWN = frozenset(
@@ -20,6 +20,16 @@ _KNOWN = frozenset(
 )  # fmt: skip
 _SPENT = ("not enough credits", "insufficient credit", "out of credits", "no credits", "quota")
 _KEY = ("unauthorized", "forbidden", "api key", "apikey")
+
+_SHAPE: dict[str, tuple[type, ...]] = {
+    "answerBox": (str, int, float, list, dict),
+    "knowledgeGraph": (dict,),
+    "answerBox.answer": TEXT,
+    "answerBox.snippet": TEXT,
+    "knowledgeGraph.description": TEXT,
+    "organic[].snippet": TEXT,
+}
+"""Members that hold evidence, and the types that they are read as."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +91,8 @@ class Serper:
             raise SearchError(said or f"not a reply of {self.name}: it has none of its members")
         answers = (self._answer(payload.get("answerBox"), request), self._panel(payload.get("knowledgeGraph"), request))
         best = once(map(self._result, results(payload.get("organic"), self.name)))
-        return [*(answer for answer in answers if answer), *best[: request.k]]
+        found = [*(answer for answer in answers if answer), *best[: request.k]]
+        return found or nothing(payload, _SHAPE, self.name)
 
     def _answer(self, box: Any, request: WebRequest) -> Passage | None:
         if isinstance(box, list):

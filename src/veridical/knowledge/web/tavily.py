@@ -8,7 +8,7 @@ from typing import Any
 from ...errors import UsageError
 from ...types import Passage
 from .base import Exchange, WebRequest
-from .fields import listed, member, once, passage, plain, reply, results, text
+from .fields import TEXT, listed, member, nothing, once, passage, plain, reply, results, text
 
 _KNOWN = frozenset({"results", "query", "answer", "images", "follow_up_questions", "response_time", "request_id"})
 _MOST_ALLOWED = 300
@@ -16,6 +16,11 @@ _MOST_BLOCKED = 150
 _LIMITS = (432, 433)
 """The plan's limit, and the limit set for paying as you go."""
 _SPENT = ("usage limit", "plan's limit", "pay-as-you-go limit")
+
+_SHAPE: dict[str, tuple[type, ...]] = {
+    "results[].content": TEXT,
+}
+"""Members that hold evidence, and the types that they are read as."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +77,7 @@ class Tavily:
             passage(self.name, plain(entry.get("content")), entry.get("title"), entry.get("url"), when(entry))
             for entry in results(known.get("results"), self.name)
         )
-        return once(found)[: request.k]
+        return once(found)[: request.k] or nothing(known, _SHAPE, self.name)
 
 
 def when(entry: dict[str, Any]) -> str:
