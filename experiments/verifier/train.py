@@ -1,7 +1,9 @@
 """Train the cross-encoder that judges a claim by its evidence; resumable at every checkpoint.
 
     .venv/bin/veridical models fetch minilm
-    .venv/bin/python experiments/verifier/train.py --out runs/verifier/a --pairs 60000
+    .venv/bin/python experiments/verifier/swaps.py --out runs/verifier/swaps.jsonl.gz
+    .venv/bin/python experiments/verifier/train.py --out runs/verifier/b --pairs 60000 \\
+        --extra runs/verifier/swaps.jsonl.gz
 
 The encoder is all-MiniLM-L6-v2 with its word embeddings frozen and a new head of three classes. The learning rate
 rises, stays, and falls to zero over the last fifth, so that a longer training may start from the checkpoint before the
@@ -155,6 +157,7 @@ def step_of(path: Path) -> int:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=Path("../shared/data/train_pairs"))
+    parser.add_argument("--extra", type=Path, help="further pairs, such as swaps.py writes")
     parser.add_argument("--encoder", type=Path, default=home() / "models" / "minilm")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--pairs", type=int, default=60_000)
@@ -166,7 +169,7 @@ def main() -> None:
     torch.set_num_threads(given.threads)
     torch.manual_seed(given.seed)
     given.out.mkdir(parents=True, exist_ok=True)
-    pairs = list(read(given.data, "train"))
+    pairs = list(read(given.data, "train", extra=given.extra))
     reader = tokenizer(given.encoder)
     encoded = reader.encode_batch([(pair.evidence, pair.claim) for pair in pairs])
     places = list(order(len(pairs), given.seed, given.pairs // len(pairs) + 1))[: given.pairs]
@@ -176,7 +179,7 @@ def main() -> None:
         model.bert.embeddings.word_embeddings.weight.requires_grad = False
     training = Training(given.out, model, given.seed)
     falls = len(plan) - int(len(plan) * FALL)
-    asked = json.dumps({"pairs": given.pairs, "seed": given.seed, "rate": given.rate})
+    asked = json.dumps({"pairs": given.pairs, "seed": given.seed, "rate": given.rate, "rows": len(pairs)})
     note = given.out / "plan.json"
     same = note.exists() and note.read_text(encoding="utf-8") == asked
     training.load("last" if same else "stable")
