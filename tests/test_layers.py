@@ -15,7 +15,7 @@ LAYERS = [
     "signature failures tally",
     "prompts replies",
     "metrics stats calibration correction",
-    "scores agreement recall",
+    "scores agreement recall paired",
     "gold",
     "compare",
     "agree analysis",

@@ -78,6 +78,22 @@ def bca(drawn: Floats, estimate: float, jackknife: Floats, *, level: float = 0.9
     return float(low), float(high)
 
 
+def bca_defined(
+    drawn: Floats, estimate: float | None, jackknife: Floats, *, level: float = 0.95
+) -> tuple[float, float] | None:
+    """`bca` of a figure that is NaN in some resamples, which are left out; None where `estimate` is."""
+    drawn, jackknife = drawn[~np.isnan(drawn)], jackknife[~np.isnan(jackknife)]
+    if estimate is None or len(drawn) < 2 or len(jackknife) < 2:
+        return None
+    return bca(drawn, estimate, jackknife, level=level)
+
+
+def weights(n: int, resamples: int, seed: int) -> Floats:
+    """(resamples, n): how often each of n clusters is drawn."""
+    rng = np.random.default_rng(seed)
+    return rng.multinomial(n, np.full(n, 1 / n), size=resamples).astype(float)
+
+
 def wilson(groups: Sequence[Sequence[bool]], *, level: float = 0.95) -> tuple[float | None, float | None, float | None]:
     """Share of True in all groups, and its interval: Wilson's (JASA 22, 1927), which stands where all or none are True.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..stats import bca
+from ..stats import bca_defined, weights
 from ..types import Struct
 
 Floats = NDArray[np.float64]
@@ -84,20 +84,6 @@ def by_cluster(cluster: NDArray[np.int64], wrong: NDArray[np.bool_], flagged: ND
     return np.bincount(cluster * 4 + cells, minlength=4 * n).reshape(n, 4).astype(float)
 
 
-def weights(n: int, resamples: int, seed: int) -> Floats:
-    """(resamples, n): how often each of n responses is drawn."""
-    rng = np.random.default_rng(seed)
-    return rng.multinomial(n, np.full(n, 1 / n), size=resamples).astype(float)
-
-
-def interval(drawn: Floats, estimate: float | None, jackknife: Floats, level: float) -> tuple[float, float] | None:
-    """BCa interval; resamples in which the value is not defined are left out."""
-    drawn, jackknife = drawn[~np.isnan(drawn)], jackknife[~np.isnan(jackknife)]
-    if estimate is None or len(drawn) < 2 or len(jackknife) < 2:
-        return None
-    return bca(drawn, estimate, jackknife, level=level)
-
-
 def intervals(counts: Floats, *, resamples: int, seed: int, level: float) -> dict[str, tuple[float, float] | None]:
     """Of each of `METRICS`, by bootstrap over responses: `counts` (responses, 4)."""
     if len(counts) < 2 or not resamples:
@@ -107,7 +93,9 @@ def intervals(counts: Floats, *, resamples: int, seed: int, level: float) -> dic
     left_out, _ = vectors(total - counts)
     found, _ = vectors(total[None])
     return {
-        name: interval(drawn[name], None if np.isnan(found[name][0]) else found[name][0], left_out[name], level)
+        name: bca_defined(
+            drawn[name], None if np.isnan(found[name][0]) else found[name][0], left_out[name], level=level
+        )
         for name in METRICS
     }
 
@@ -128,7 +116,7 @@ def mean_intervals(
             [mean + (out[name] - one[name][0]) / len(strata) for out, one in zip(left_out, whole, strict=True)]
         )
         resampled = np.mean([one[name] for one in drawn], axis=0)
-        made[name] = interval(resampled, None if np.isnan(mean) else float(mean), jackknife, level)
+        made[name] = bca_defined(resampled, None if np.isnan(mean) else float(mean), jackknife, level=level)
     return made
 
 
@@ -175,4 +163,4 @@ def auc_interval(
     drawn = auc_roc(wrong, score, weights(len(present), resamples, seed)[:, place])
     left_out = auc_roc(wrong, score, (np.arange(len(present))[:, None] != place).astype(float))
     estimate = float(auc_roc(wrong, score)[0])
-    return interval(drawn, None if np.isnan(estimate) else estimate, left_out, level)
+    return bca_defined(drawn, None if np.isnan(estimate) else estimate, left_out, level=level)

@@ -7,24 +7,18 @@ responses, and the intervals, which resample responses.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
 from ..errors import UsageError
-from ..stats import mcnemar, randomisation
+from ..paired import Difference, differences, outcomes
+from ..stats import bca_defined, randomisation
 from ..types import Struct
 from . import counts
 from .items import Items, Policy, items, settled
 from .measures import LEVELS
 from .records import Prediction, Sample
-
-
-class Difference(Struct, frozen=True, kw_only=True, omit_defaults=False):
-    """First minus second."""
-
-    value: float | None
-    low: float | None = None
-    high: float | None = None
 
 
 class Paired(Struct, frozen=True, kw_only=True, omit_defaults=False):
@@ -83,37 +77,23 @@ def _one(a: Items, b: Items, at: str, way: str, resamples: int, seed: int, level
     place = place.astype(np.int64)
     cells = [counts.by_cluster(place, one.wrong, one.flagged, len(clusters)) for one in (a, b)]
     gains = np.bincount(place, weights=right_a.astype(float) - right_b.astype(float), minlength=len(clusters))
-    first, second = int((right_a & ~right_b).sum()), int((right_b & ~right_a).sum())
+    found = outcomes(right_a, right_b)
     return Paired(
         level=at,
         abstentions=way,
         responses=len(clusters),
         n=len(a.wrong),
-        both=int((right_a & right_b).sum()),
-        first=first,
-        second=second,
-        neither=int((~right_a & ~right_b).sum()),
-        mcnemar=mcnemar(first, second),
+        both=found.both,
+        first=found.first,
+        second=found.second,
+        neither=found.neither,
+        mcnemar=found.p,
         randomisation=randomisation(gains, seed=seed),
-        differences=_differences(cells[0], cells[1], resamples, seed, level),
+        differences=differences(
+            cells[0], cells[1], _figures, partial(bca_defined, level=level), resamples=resamples, seed=seed
+        ),
     )
 
 
-def _differences(a: counts.Floats, b: counts.Floats, resamples: int, seed: int, level: float) -> dict[str, Difference]:
-    """The same responses are drawn for both."""
-    weight = counts.weights(len(a), resamples, seed)
-    parts = [
-        (
-            counts.vectors(cells.sum(axis=0)[None])[0],
-            counts.vectors(weight @ cells)[0],
-            counts.vectors(cells.sum(axis=0) - cells)[0],
-        )
-        for cells in (a, b)
-    ]
-    found = {}
-    for name in counts.METRICS:
-        whole, drawn, left_out = (parts[0][kind][name] - parts[1][kind][name] for kind in range(3))
-        value = None if np.isnan(whole[0]) else float(whole[0])
-        low, high = counts.interval(drawn, value, left_out, level) or (None, None)
-        found[name] = Difference(value=value, low=low, high=high)
-    return found
+def _figures(tables: counts.Floats) -> dict[str, counts.Floats]:
+    return counts.vectors(tables)[0]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..stats import ranks
+from ..stats import ranks, weights
 from ..types import Struct
 
 Floats = NDArray[np.float64]
@@ -58,6 +58,13 @@ def balanced(t: Floats) -> float | None:
     return None if first is None or second is None else (first + second) / 2
 
 
+def balanced_of(tables: Floats) -> dict[str, Floats]:
+    """`balanced` of many tables (m, 4) at once; NaN where a class is absent."""
+    supported, others = tables[:, :2].sum(axis=1), tables[:, 2:].sum(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return {"balanced_accuracy": (tables[:, 0] / supported + tables[:, 3] / others) / 2}
+
+
 def f1(t: Floats) -> float | None:
     """Of not supported; None where there is nothing to find and nothing was said."""
     return ratio(2 * t[3], 2 * t[3] + t[1] + t[2])
@@ -88,9 +95,7 @@ STATISTICS: dict[str, Callable[[Floats], float | None]] = {
 
 def draws(tables: Floats, resamples: int, seed: int) -> Floats:
     """Tables of resampled clusters. `tables` (clusters, …, 4) -> (resamples, …, 4)."""
-    n = len(tables)
-    weights = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=resamples)
-    return np.tensordot(weights, tables, axes=1)
+    return np.tensordot(weights(len(tables), resamples, seed), tables, axes=1)
 
 
 def span(found: Sequence[float | None]) -> tuple[float, float] | None:

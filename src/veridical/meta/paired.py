@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..errors import UsageError
-from ..stats import mcnemar
+from ..paired import differences, outcomes
 from ..types import Report, Struct
-from .figures import balanced, draws, grouped, span
-from .measures import RESAMPLES, Row, rows, tabled
+from .figures import Floats, balanced, balanced_of, grouped, span
+from .measures import RESAMPLES, rows, tabled
 
 
 class Paired(Struct, frozen=True, kw_only=True, omit_defaults=False):
@@ -45,29 +45,27 @@ def paired(
     if other_label := next((a.id for a, b in both if a.gold != b.gold), None):
         raise UsageError(f"{name}: the two runs have different labels for {other_label!r}: the set was changed")
     judged = [(a, b) for a, b in both if a.said is not None and b.said is not None]
-    wins = sum(a.said == a.gold and b.said != b.gold for a, b in judged)
-    losses = sum(a.said != a.gold and b.said == b.gold for a, b in judged)
+    right = [np.array([pair[side].said == pair[side].gold for pair in judged], bool) for side in (0, 1)]
+    found = outcomes(right[0], right[1])
     one, two = (balanced(tabled([pair[side] for pair in judged])) for side in (0, 1))
-    low, high = _interval(judged, resamples, seed)
+    groups = grouped([first.cluster for first, _ in judged])
+    cells = [np.array([tabled([judged[at][side] for at in own]) for own in groups]).reshape(-1, 4) for side in (0, 1)]
+    gap = differences(cells[0], cells[1], balanced_of, _span, resamples=resamples, seed=seed)["balanced_accuracy"]
     return Paired(
         set=name,
         n=len(judged),
-        only_first=wins,
-        only_second=losses,
-        p=mcnemar(wins, losses),
+        only_first=found.first,
+        only_second=found.second,
+        p=found.p,
         first=one,
         second=two,
-        difference=None if one is None or two is None else one - two,
-        low=low,
-        high=high,
+        difference=gap.value,
+        low=gap.low,
+        high=gap.high,
         left_out=len(both) - len(judged),
     )
 
 
-def _interval(judged: Sequence[tuple[Row, Row]], resamples: int, seed: int) -> tuple[float | None, float | None]:
-    groups = grouped([first.cluster for first, _ in judged])
-    if len(groups) < 2:
-        return None, None
-    tables = np.array([[tabled([judged[place][side] for place in own]) for side in (0, 1)] for own in groups])
-    found = [(balanced(one), balanced(two)) for one, two in draws(tables, resamples, seed)]
-    return span([None if a is None or b is None else a - b for a, b in found]) or (None, None)
+def _span(drawn: Floats, value: float | None, left_out: Floats) -> tuple[float, float] | None:
+    """By percentiles, as the intervals of one judge are."""
+    return span(drawn[~np.isnan(drawn)].tolist())
