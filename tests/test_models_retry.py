@@ -88,6 +88,14 @@ async def test_e1_attempts_are_bounded_and_shown():
     assert not isinstance(caught.value, Retryable), "nobody further out may repeat it again"
 
 
+async def test_an_error_may_allow_fewer_attempts_than_the_policy():
+    few = Retryable("nobody knows", trouble=Trouble.OVERLOAD, tries=2)
+    model, script, waits = retrying(few, attempts=5)
+    with pytest.raises(ModelError, match="given up after 2 attempts"):
+        await model.chat(ASK)
+    assert (script.calls, len(waits)) == (2, 1)
+
+
 async def test_e1_the_whole_wait_is_bounded():
     model, script, waits = retrying(busy(), attempts=100, max_wait=10.0, longest_wait=4.0)
     with pytest.raises(ModelError):

@@ -118,11 +118,30 @@ def test_searxng_is_sent_no_language_that_it_refuses(language, code):
         ("it ends !!", "it ends"),
         ("!wp Curie :fr <500 ?x", "wp Curie fr 500 x"),
         ("Oh! At 3:15 a<b, why?", "Oh! At 3:15 a<b, why?"),
+        ("at -40 degrees -!x --y", "at 40 degrees x y"),
     ],
 )
 def test_searxng_is_given_no_orders_by_a_text(query, said):
     request = WebRequest(query=query, block=("b.org",))
     assert OURS["searxng"].exchange(request, "http://h", None).params["q"].split() == [*said.split(), "-site:b.org"]
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("boils at -40 degrees", "boils at 40 degrees"),
+        ("-Curie --Pierre (-Marie)", "Curie Pierre (Marie)"),
+        ("Jean-Paul - 1914-1918 well-", "Jean-Paul - 1914-1918 well-"),
+    ],
+)
+def test_a_minus_before_a_word_leaves_nothing_out(query, said):
+    request = WebRequest(query=query)
+    assert DIALECTS["serper"].exchange(request, "https://h", KEY).body["q"] == said
+    assert OURS["brave"].exchange(request, "https://h", KEY).params["q"] == said
+    sent = OURS["mediawiki"].exchange(request, "https://h", None).params
+    assert sent["gsrsearch"] == sent["srsearch"] == said
+    blocking = WebRequest(query=query, block=("b.org",))
+    assert DIALECTS["serper"].exchange(blocking, "https://h", KEY).body["q"] == f"{said} -site:b.org"
 
 
 @pytest.mark.parametrize(

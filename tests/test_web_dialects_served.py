@@ -198,6 +198,15 @@ async def test_q1_what_passes_is_tried_again(name, answer):
     assert len(server.requests) == 2 and len(server.waits) == 1
 
 
+async def test_engines_that_do_not_answer_are_asked_once_more_only():
+    silent = {"results": [], "unresponsive_engines": [["google", "Suspended: too many requests"]]}
+    server, error = await search("searxng", silent)
+    assert isinstance(error, SearchError) and "given up after 2 attempts" in str(error)
+    assert len(server.requests) == 2
+    server, found = await search("searxng", silent | {"answers": ["1867"]})
+    assert isinstance(found, list) and len(found) == 1 and len(server.requests) == 1
+
+
 async def test_an_as_of_date_leaves_out_wiki_pages_edited_since():
     _, found = await search("mediawiki", MEDIAWIKI, before="2026-10-15")
     assert isinstance(found, list)

@@ -41,9 +41,19 @@ class Passing(StageError):
     final: type[StageError] = StageError
     """What it becomes once it has been repeated often enough."""
 
-    def __init__(self, message: str, *, trouble: Trouble, retry_after: float | None = None, spent: Any = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        trouble: Trouble,
+        retry_after: float | None = None,
+        spent: Any = None,
+        tries: int | None = None,
+    ) -> None:
         super().__init__(message)
         self.spent = spent
+        self.tries = tries
+        """Most tries of this call in all; None: as many as the policy has."""
         self.trouble = trouble
         self.retry_after = retry_after
         """Seconds that the server asks to wait; None if it says nothing."""
@@ -93,7 +103,7 @@ class Retries:
                 reply = await call()
             except Passing as error:
                 wait = self._wait(attempt, error.retry_after)
-                if attempt == self.attempts or waited + wait > self.max_wait:
+                if attempt >= min(self.attempts, error.tries or self.attempts) or waited + wait > self.max_wait:
                     raise self._given_up(error, attempt, waited, name) from error
                 self.retries += 1
                 self.waited += wait

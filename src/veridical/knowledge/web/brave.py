@@ -8,7 +8,7 @@ from typing import Any
 from ...types import Passage
 from .base import Exchange, WebRequest
 from .fields import TEXT, joined, listed, member, nothing, objects, once, passage, plain, reply, results, sentence, text
-from .operators import site_operators
+from .operators import literal, site_operators
 from .query import fewer
 
 _KNOWN = frozenset(
@@ -73,7 +73,7 @@ class Brave:
     def exchange(self, request: WebRequest, base_url: str, key: str | None) -> Exchange:
         operators = site_operators(request, self.name, self.max_query)
         params = {
-            "q": f"{fewer(request.query, self.words(request))} {operators}".strip(),
+            "q": f"{fewer(literal(request.query), self.words(request))} {operators}".strip(),
             "count": str(max(1, min(request.k, self.max_k))),
             "country": request.country.upper() if request.country in _COUNTRIES else "ALL",
             "text_decorations": "false",

@@ -179,7 +179,12 @@ def _error(
         return FatalError(f"no search API answers at this address, check the base URL; the server says: {said}")
     busy = status < 300 and (detail.retry_after is not None or _BUSY.search(complaint or ""))
     if busy or status in (408, 425, 429) or status >= 500:
-        return PassingSearch(said, trouble=_TROUBLES.get(status, Trouble.OVERLOAD), retry_after=detail.retry_after)
+        return PassingSearch(
+            said,
+            trouble=_TROUBLES.get(status, Trouble.OVERLOAD),
+            retry_after=detail.retry_after,
+            tries=getattr(dialect, "tries", None) if status < 300 else None,
+        )
     if status in (413, 414) or (status in (400, 422) and _LENGTH.search(complaint or detail.message)):
         return TooLong(f"{dialect.name}: {said}")
     return SearchError(f"{dialect.name}: {said}")

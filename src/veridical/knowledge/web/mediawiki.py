@@ -10,6 +10,7 @@ from ... import __version__
 from ...types import Passage
 from .base import Exchange, WebRequest
 from .fields import TEXT, joined, listed, member, nothing, objects, once, passage, plain, reply, results, text
+from .operators import literal
 
 _KNOWN = frozenset(
     {"query", "batchcomplete", "continue", "warnings", "limits", "servedby", "requestid", "curtimestamp"}
@@ -50,11 +51,11 @@ class MediaWiki:
     """Most introductions of one request."""
 
     def exchange(self, request: WebRequest, base_url: str, key: str | None) -> Exchange:
-        k = str(max(1, min(request.k, self.max_k)))
+        k, query = str(max(1, min(request.k, self.max_k))), literal(request.query)
         params = {
             "action": "query", "format": "json", "formatversion": "2", "redirects": "1",
-            "generator": "search", "gsrsearch": request.query, "gsrlimit": k,
-            "list": "search", "srsearch": request.query, "srlimit": k, "srprop": "snippet|timestamp",
+            "generator": "search", "gsrsearch": query, "gsrlimit": k,
+            "list": "search", "srsearch": query, "srlimit": k, "srprop": "snippet|timestamp",
             "prop": "extracts|info|revisions", "explaintext": "1", "exintro": "1", "exchars": "1200", "exlimit": "max",
             "inprop": "url", "rvprop": "timestamp",
         }  # fmt: skip

@@ -1,12 +1,25 @@
-"""Domains as site: operators of a query, for providers that have no parameter for them."""
+"""Operators of a query: domains, for providers that have no parameter for them; what a text may not say by them."""
 
 from __future__ import annotations
+
+import re
 
 from ...errors import UsageError
 from .base import WebRequest
 
 _MOST = 1024
 """Characters of operators where no limit to the query is known."""
+
+
+_EXCLUDED = re.compile(r"(?<![^\s(])-+(?=[^\s-])")
+
+
+def literal(query: str) -> str:
+    """The query without the signs that would leave out pages with a word of it: "-40" is asked for as "40".
+
+    Queries are made by models, of strangers' texts. A minus within a word, or before a blank, is none.
+    """
+    return _EXCLUDED.sub("", query)
 
 
 def site_operators(request: WebRequest, name: str, max_query: int | None) -> str:

@@ -18,8 +18,9 @@ _KNOWN = frozenset(
     }
 )  # fmt: skip
 _FOUND = ("results", "answers", "infoboxes")
-_ORDERS = re.compile(r"(?<!\S)[!:<?]+")
-"""What makes a word an order to the server: !engine, :language, <seconds, and !!site, which leads away from it."""
+_ORDERS = re.compile(r"(?<!\S)[!:<?-]+")
+"""What makes a word an order to the server: !engine, :language, <seconds, and !!site, which leads away from it; and to
+the engines behind it: -word."""
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[a-z]{2})?", re.IGNORECASE)
 """Codes that it takes; it refuses a search with any other."""
 _NO_JSON = (
@@ -56,6 +57,8 @@ class SearXNG:
     """It depends on the engines."""
     max_k: int = 20
     """The first page; how many it holds depends on the engines."""
+    tries: int = 2
+    """Of a search without a result while engines did not answer: it asks all of them anew."""
 
     def overhead(self, request: WebRequest) -> int:
         """Characters that the domains take of the query. Raises `UsageError` for more than can be asked for."""

@@ -10,7 +10,7 @@ from ...errors import SearchError
 from ...types import Passage
 from .base import Exchange, WebRequest
 from .fields import TEXT, listed, nothing, once, passage, results, sentence, text, url
-from .operators import site_operators
+from .operators import literal, site_operators
 
 _KNOWN = frozenset(
     {
@@ -56,7 +56,7 @@ class Serper:
     def exchange(self, request: WebRequest, base_url: str, key: str | None) -> Exchange:
         operators = site_operators(request, self.name, self.max_query)
         body: dict[str, Any] = {
-            "q": f"{request.query} {operators}".strip(),
+            "q": f"{literal(request.query)} {operators}".strip(),
             "gl": request.country,
             "hl": request.language,
             "num": max(1, min(request.k, self.max_k)),
