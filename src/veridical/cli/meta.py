@@ -21,7 +21,21 @@ from ..calibrated import Calibrated, Thresholds, recipe, summarise
 from ..calibration import fit_isotonic, fit_platt
 from ..errors import UsageError
 from ..folder import RunFolder, RunInfo
-from ..meta import SETS, LabelledSet, Measures, Paired, labelled_set, measures, paired, predicted, trivial, worth
+from ..meta import (
+    SETS,
+    LabelledSet,
+    Measures,
+    Paired,
+    Responses,
+    labelled_set,
+    measures,
+    openfactcheck,
+    paired,
+    predicted,
+    responses,
+    trivial,
+    worth,
+)
 from ..meta.figures import threshold
 from ..meta.measures import rows
 from ..meta.predictions import written
@@ -64,6 +78,10 @@ def meta(
     predictions: Annotated[
         Path | None, typer.Option(help="Verdicts of any other evaluator on the set, by id, in place of a judge.")
     ] = None,
+    verdicts: Annotated[
+        Path | None,
+        typer.Option("--openfactcheck", help="Write the verdicts as OpenFactCheck's CSV, with their ids in FILE.ids."),
+    ] = None,
     pairs: Annotated[
         Path | None, typer.Option(help="Write the claims with id, evidence and label to this file, and stop.")
     ] = None,
@@ -89,16 +107,18 @@ def meta(
     config: Config = None,
 ) -> None:
     chosen = [labelled_set(spec) for spec in sets]
-    _together(setup, chosen, kind, predictions, pairs)
+    _together(setup, chosen, kind, {"--predictions": predictions, "--pairs": pairs, "--openfactcheck": verdicts})
     if calibrate and (setup.calibration or setup.thresholds) and setup.recipe != "cascade":
         raise UsageError("--fit-calibration fits the judge as it is: leave out --calibration and --thresholds")
-    claims = [_some(_half(list(one), part), sample_size, seed) for one in chosen]
+    whole_sets = [list(one) for one in chosen]
+    claims = [_some(_half(own, part), sample_size, seed) for own in whole_sets]
     if pairs:
         show.err().print(f"{written(claims[0], pairs):,} claims: {pairs}", markup=False)
         return
     spent, judged = 0.0, {"verifier": f"predictions in {predictions.name}" if predictions else ""}
     if predictions:
-        found = {chosen[0].name: (predicted(claims[0], predictions), None)}
+        ids = [claim.id for claim in whole_sets[0]]
+        found = {chosen[0].name: (predicted(claims[0], predictions, ids=ids), None)}
     else:
         for one, own in zip(chosen, claims, strict=True):
             _evidenced(one, own, setup)
@@ -112,29 +132,31 @@ def meta(
     compared = [_compared(name, own[0], against, seed) for name, own in found.items()] if against else []
     if calibrate:
         _calibrate([report for reports, _ in found.values() for report in reports], figures, calibrate, kind, judged)
+    if verdicts:
+        _write(found[chosen[0].name][0], verdicts)
+    answered = [] if sample_size else _answered(chosen, found, seed, by_domain=by_domain, whole=part is None)
     shown = [row for name, own in figures.items() for row in own if by_domain or row.set == name]
     beside = {name: trivial(reports) for name, (reports, _) in found.items()}
     if as_json:
-        whole: dict[str, Any] = {"sets": shown, "trivial": list(beside.values()), "paired": compared, "spent": spent}
+        whole: dict[str, Any] = {"sets": shown, "responses": answered, "trivial": list(beside.values())}
+        whole |= {"paired": compared, "spent": spent}
         typer.echo(msgspec.json.encode(whole).decode())
     else:
-        printed(shown, beside, compared, chosen)
+        printed(shown, beside, answered, compared, chosen)
     if left := sum(sum(own[0].unjudged.values()) for own in figures.values()):
         typer.echo(f"veridical: {left:,} claims stayed without a verdict", err=True)
         raise typer.Exit(1)
 
 
-def _together(
-    setup: Setup, chosen: Sequence[LabelledSet], kind: str, predictions: Path | None, pairs: Path | None
-) -> None:
+def _together(setup: Setup, chosen: Sequence[LabelledSet], kind: str, single: dict[str, Path | None]) -> None:
     """Refuse what does not fit together."""
     if len({one.name for one in chosen}) < len(chosen):
         raise UsageError("two sets have the same name; give one of them another file name")
     if kind not in ("isotonic", "platt"):
         raise UsageError(f"--calibration-kind {kind}: must be one of isotonic, platt")
-    if (predictions or pairs) and len(chosen) > 1:
-        raise UsageError(f"{'--predictions' if predictions else '--pairs'} is for one set at a time")
-    if predictions and (setup.judge or setup.method):
+    if len(chosen) > 1 and (option := next((name for name, path in single.items() if path), None)):
+        raise UsageError(f"{option} is for one set at a time")
+    if single["--predictions"] and (setup.judge or setup.method):
         raise UsageError("--predictions are another judge's verdicts: --judge and --method would do nothing")
 
 
@@ -284,6 +306,31 @@ def _measured(
             for domain, own in sorted(domains.items())
         ),
     ]
+
+
+def _write(reports: Sequence[Report], path: Path) -> None:
+    try:
+        n, empty = openfactcheck.written(reports, path)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
+    left = f"; {empty:,} without a verdict have an empty cell, which OpenFactCheck's evaluator refuses" if empty else ""
+    show.err().print(f"{n:,} verdicts: {path}{left}", markup=False)
+
+
+def _answered(
+    sets: Sequence[LabelledSet], found: dict[str, Any], seed: int, *, by_domain: bool, whole: bool
+) -> list[Responses]:
+    """Of the responses of each set that tells them, and of each domain: a part by claims would cut them."""
+    made = []
+    for one in sets:
+        reports = found[one.name][0]
+        empty = one.empty(one.path) if one.empty and whole else None
+        made.append(responses(one.name, reports, empty=empty, seed=seed))
+        domains = sorted({str(report.generation.metadata.get("domain") or "") for report in reports} - {""})
+        for domain in domains if by_domain else ():
+            own = [report for report in reports if report.generation.metadata.get("domain") == domain]
+            made.append(responses(f"{one.name}/{domain}", own, seed=seed))
+    return [one for one in made if one]
 
 
 def _compared(name: str, reports: Sequence[Report], against: Path, seed: int) -> Paired:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..meta import LabelledSet, Measures, Paired, Trivial
+from ..meta import LabelledSet, Measures, Paired, Responses, Trivial
+from ..stats import Correlation
 from . import show
 
 COLUMNS = (
@@ -27,6 +28,7 @@ COLUMNS = (
 def printed(
     found: Sequence[Measures],
     beside: dict[str, list[Trivial]],
+    answered: Sequence[Responses],
     compared: Sequence[Paired],
     sets: Sequence[LabelledSet],
 ) -> None:
@@ -39,7 +41,11 @@ def printed(
             cells = (show.number(one.balanced_accuracy), "", "", "", show.number(one.f1, 2), show.number(one.auc, 2))
             made.add_row(f"  {one.name}", "", "", *cells, "", "", "", "", style="dim")
     out.print(made)
-    for words in [*(line for row in found for line in _remarks(row)), *map(_paired, compared)]:
+    for words in [
+        *(line for row in found for line in _remarks(row)),
+        *map(_answered, answered),
+        *map(_paired, compared),
+    ]:
         out.print(words, markup=False)
     for one in sets:
         if one.about:
@@ -87,6 +93,22 @@ def _remarks(row: Measures) -> list[str]:
         kinds = ", ".join(f"{name} {share:.2f} of {n}" for name, (n, share) in row.error_types.items())
         told.append(f"found by kind of error: {kinds}")
     return [f"{row.set}: {words}" for words in told]
+
+
+def _answered(row: Responses) -> str:
+    shares = {"accuracy": row.accuracy, "f1_factual": row.f1_factual, "f1_not_factual": row.f1_not_factual}
+    spans = {name: show.span(*row.intervals.get(name, (None, None))) for name in shares}
+    figures = ", ".join(f"{name.replace('_', ' ')} {show.number(one)} {spans[name]}" for name, one in shares.items())
+    related = f"Pearson {_correlation(row.pearson)}, Spearman {_correlation(row.spearman)}"
+    empty = "" if not row.empty else f"; {row.empty:,} more have no labelled claim and are not called factual"
+    return (
+        f"{row.set}: of {row.n:,} responses {row.factual:,} factual, {row.undecided:,} undecided; {figures}; "
+        f"share not supported, over {row.rated:,}: {related}{empty}"
+    )
+
+
+def _correlation(one: Correlation) -> str:
+    return "undefined" if one.value is None else f"{one.value:.3f} {show.span(one.low, one.high)}"
 
 
 def _paired(pair: Paired) -> str:

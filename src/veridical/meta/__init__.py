@@ -10,6 +10,7 @@ from .figures import Bin
 from .measures import Measures, measures
 from .paired import Paired, paired
 from .predictions import predicted
+from .responses import Responses, responses
 from .sets import SETS, LabelledSet, labelled_set
 from .trivial import Trivial, trivial
 from .worth import worth
@@ -20,11 +21,13 @@ __all__ = [
     "LabelledSet",
     "Measures",
     "Paired",
+    "Responses",
     "Trivial",
     "labelled_set",
     "measures",
     "paired",
     "predicted",
+    "responses",
     "trivial",
     "worth",
 ]

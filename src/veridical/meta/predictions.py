@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,8 @@ import msgspec
 
 from ..errors import InputError
 from ..inputs.files import records
-from ..types import AtomicFact, Failure, Generation, JudgedFact, Label, Report, Verdict
+from ..types import AtomicFact, Failure, Generation, JudgedFact, Label, Report, Usage, Verdict
+from .openfactcheck import Given, verdicts
 from .sets.rows import CONTRADICTED, NOT_ENOUGH, NOT_SUPPORTED, SUPPORTED, choice
 from .sets.table import LABELS
 
@@ -38,22 +39,32 @@ def written(claims: Iterable[Generation], path: Path) -> int:
     return len(rows)
 
 
-def predicted(claims: Iterable[Generation], path: Path) -> list[Report]:
+def predicted(claims: Iterable[Generation], path: Path, *, ids: Sequence[str] | None = None) -> list[Report]:
     """Reports of verdicts in a file (JSONL, CSV, Parquet): `id`, `label` as in a labelled set, and if known
-    `probability` of supported. Paired by id. A claim that the file has not, or that has no label there, is without a
-    verdict. Raises InputError for an id that is not in the set, or twice, and for what cannot be read."""
-    found: dict[str, tuple[int, Verdict | Failure]] = {}
+    `probability` of supported; or a file of OpenFactCheck's (`openfactcheck`). Paired by id. A claim that the file has
+    not, or that has no label there, is without a verdict. `ids`: of the whole set, in its order, where `claims` are a
+    part of it; the file may then be of the whole. Raises InputError for an id that is not in the set, or twice, and for
+    what cannot be read."""
+    own = list(claims)
+    every = [claim.id for claim in own] if ids is None else ids
+    found: dict[str, Given] = {}
+    given = verdicts(path, every)
+    for one in _given(path) if given is None else given:
+        if one.id in found:
+            raise InputError(f"{one.id} is there twice", file=str(path), line=one.line, field="id")
+        found[one.id] = one
+    known = set(every)
+    if strange := next((one for one in found.values() if one.id not in known), None):
+        raise InputError(f"{strange.id!r} is not in the set", file=str(path), line=strange.line, field="id")
+    return [_report(claim, found.get(claim.id)) for claim in own]
+
+
+def _given(path: Path) -> Iterator[Given]:
     for line, row in _rows(path):
         key = row.get("id")
         if not isinstance(key, str | int):
             raise InputError("must be the claim's id", file=str(path), line=line, field="id")
-        if str(key) in found:
-            raise InputError(f"{key} is there twice", file=str(path), line=line, field="id")
-        found[str(key)] = line, _outcome(row, path, line)
-    reports = [_report(claim, found.pop(claim.id, None)) for claim in claims]
-    for key, (line, _) in found.items():
-        raise InputError(f"{key!r} is not in the set", file=str(path), line=line, field="id")
-    return reports
+        yield Given(id=str(key), line=line, outcome=_outcome(row, path, line))
 
 
 def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -84,10 +95,11 @@ def _probability(value: Any, path: Path, line: int) -> float | None:
     return found
 
 
-def _report(claim: Generation, outcome: tuple[int, Verdict | Failure] | None) -> Report:
+def _report(claim: Generation, given: Given | None) -> Report:
     label = claim.facts[0].label if claim.facts else None
     fact = AtomicFact(id=f"{claim.id}/0.0", text=claim.text, sentence=0, gold=label)
-    said = outcome[1] if outcome else Failure(stage="verify", error="Missing", message="the file has no verdict on it")
+    said = given.outcome if given else Failure(stage="verify", error="Missing", message="the file has no verdict on it")
+    usage = given.usage if given else Usage()
     if isinstance(said, Failure):
-        return Report(generation=claim, facts=(JudgedFact(fact=fact, failure=said),))
-    return Report(generation=claim, facts=(JudgedFact(fact=fact, verdict=said),))
+        return Report(generation=claim, facts=(JudgedFact(fact=fact, failure=said),), usage=usage)
+    return Report(generation=claim, facts=(JudgedFact(fact=fact, verdict=said),), usage=usage)

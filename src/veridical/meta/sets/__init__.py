@@ -5,13 +5,14 @@ Nothing of the data is in the package: a set is named with its path ("fm2:dev.js
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from ...errors import InputError, UsageError
 from ...types import Generation
 from . import answers, claims, factcheck, texts
+from .openfactcheck import openfactcheck
 from .rows import Loader
 from .table import table
 
@@ -31,6 +32,8 @@ class LabelledSet:
     """The labels say what makes a claim, not what is supported: it is the method's decomposer that is measured."""
     seen: bool = False
     """The embedded judge was trained on part of it (docs/embedded_judge.md), so its figures there flatter it."""
+    empty: Callable[[Path], int] | None = None
+    """How many responses have no labelled claim, where the files tell."""
 
     def __iter__(self) -> Iterator[Generation]:
         """One generation a labelled claim. Raises InputError, naming file and line, for what cannot be read, and for
@@ -53,6 +56,7 @@ class _Known:
     note: str = ""
     worth: bool = False
     seen: bool = False
+    empty: Callable[[Path], int] | None = None
 
 
 SETS: dict[str, _Known] = {
@@ -130,6 +134,12 @@ SETS: dict[str, _Known] = {
         answers.refchecker,
         "triplets: Entailment, Neutral (not enough), Contradiction; a reference is to be added to each row",
         "CC BY 4.0",
+        empty=answers.refchecker_empty,
+    ),
+    "openfactcheck": _Known(
+        openfactcheck,
+        "claims true or false: FacTool's results with frozen snippets, or the claims alone; undecided claims left out",
+        "MIT by its README, no licence file; the FELM part CC BY-NC-SA 4.0",
     ),
 }
 """Name -> how it is read."""
@@ -144,7 +154,15 @@ def labelled_set(spec: str) -> LabelledSet:
     if colon and name in SETS:
         known = SETS[name]
         return LabelledSet(
-            name, _there(where), known.load, known.about, known.licence, known.note, known.worth, known.seen
+            name,
+            _there(where),
+            known.load,
+            known.about,
+            known.licence,
+            known.note,
+            known.worth,
+            known.seen,
+            known.empty,
         )
     path = Path(spec)
     if name in SETS and not path.exists():

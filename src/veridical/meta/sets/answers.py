@@ -186,7 +186,21 @@ def refchecker(path: Path) -> Iterator[Generation]:
                     claim = " ".join(texts(one, "triplet", file, line))
                     label = choice(one.get("human_label"), menu, file, line, "human_label")
                     key = f"{file.stem}/{row.get('id', line)}"
-                    yield pair(f"{key}/{name}/{number}", claim, label, pages, cluster=key, domain=file.stem)
+                    answer = f"{key}/{name}"
+                    yield pair(
+                        f"{answer}/{number}", claim, label, pages, cluster=key, response=answer, domain=file.stem
+                    )
 
 
-__all__ = ["bingcheck", "factool", "factscore", "felm", "lfqa", "refchecker"]
+def refchecker_empty(path: Path) -> int:
+    """Responses without a triplet, of which nobody labelled anything."""
+    return sum(
+        not objects(triplets, name, file, line)
+        for file in files(path, "*.json*")
+        for line, row in json_lines(file)
+        for name, triplets in row.items()
+        if name.endswith("_kg")
+    )
+
+
+__all__ = ["bingcheck", "factool", "factscore", "felm", "lfqa", "refchecker", "refchecker_empty"]
