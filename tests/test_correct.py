@@ -148,6 +148,9 @@ def test_from_the_run_to_labels_and_back(tmp_path, capsys):
     truth = sum(1.0 if n % 3 == 0 else 0.5 for n in range(30)) / 30
     assert found["ppi"]["low"] <= truth <= found["ppi"]["high"]
     assert found["rogan-gladen"]["note"] or found["rogan-gladen"]["value"] is not None
+    assert cli.run(["correct", str(run / "reports.jsonl"), str(to_label), "--json"]) == 0  # a result file is as good
+    [same] = json.loads(capsys.readouterr().out)["systems"]
+    assert same["estimates"] == system["estimates"]
     assert cli.run(["correct", str(run), str(to_label)]) == 0
     shown = capsys.readouterr().out
     assert "prediction-powered" in shown
@@ -161,7 +164,7 @@ def test_from_the_run_to_labels_and_back(tmp_path, capsys):
     ("arguments", "words"),
     [
         (["missing.jsonl"], "neither a run folder nor a file"),
-        (["labels.jsonl"], "no run folder"),
+        (["labels.jsonl"], "no run folder or result file"),
         (["run"], "give files with labels"),
         (["run", "--draw", "3"], "needs --out"),
         (["run", "run2", "--plan", "3"], "are for one run"),

@@ -247,6 +247,17 @@ def test_f49_metrics_and_compare_read_them_and_leave_them_as_they_were(tmp_path,
     assert "FActScore (file)" in shown
 
 
+def test_answers_of_a_result_file_are_drawn_to_be_labelled(tmp_path, capsys):
+    path, out = write(tmp_path / "x-SAFE.json", SAFE), tmp_path / "to_label.jsonl"
+    assert cli.run(["correct", str(path), "--draw", "1", "--out", str(out)]) == 0
+    [row] = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
+    assert "Ana Brandt sold the mill in 1932." in [fact["text"] for fact in row["facts"]]
+    for fact in row["facts"]:
+        fact["label"] = "supported"
+    out.write_text(json.dumps(row), encoding="utf-8")
+    assert cli.run(["correct", str(path), str(out), "--plan", "5"]) == 0
+
+
 def test_what_is_no_result_file_is_told(tmp_path, capsys):
     path = write(tmp_path / "input.jsonl", {"text": "A generation."})
     assert not is_results(path)

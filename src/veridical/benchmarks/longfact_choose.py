@@ -18,8 +18,8 @@ from ..types import Struct
 LIKENESS = 0.85
 """Cosine of two prompts of embedded/minilm from which they count as the same question. Of the 16,530 pairs within a
 topic of the published Objects, 15 reach it: 11 are one thing asked for twice, 2 differ in a number (see `distinct`), 2
-are of different things. Of 200 objects asked for in another way about 90 % or more reach it for three wordings; by "Give
-me an introduction to …" most do not (docs/longfact.md)."""
+are of different things. Of 200 objects asked for in another way about 90 % or more reach it for three wordings; by
+"Give me an introduction to …" most do not (docs/longfact.md)."""
 OVERLAP = 0.75
 """Share of common words from which two prompts count as the same question, where there is no encoder."""
 _ASKING = frozenset(

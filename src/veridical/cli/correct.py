@@ -14,11 +14,11 @@ from ..correct import Correction, Plan, drawn, plan
 from ..correct import correct as corrected
 from ..correction import Estimate
 from ..errors import UsageError
-from ..folder import RunFolder
 from ..inputs import read
 from ..types import Generation
 from . import show
 from .options import AsJson
+from .runs import Run, is_run, run_at
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -36,7 +36,7 @@ METHODS = {
     "Draw what to label: veridical correct runs/mine --draw 30 --out to_label.jsonl"
 )
 def correct(
-    paths: Annotated[list[Path], typer.Argument(help="Run folders, then files with people's labels.")],
+    paths: Annotated[list[Path], typer.Argument(help="Run folders or result files, and files with people's labels.")],
     rule: Annotated[str, typer.Option(help="How a response is counted: paper, irrelevant-in, irrelevant-out.")] = PAPER,
     target: Annotated[
         str, typer.Option(help="run: the score of these answers; prompts: of all answers to prompts like these.")
@@ -50,12 +50,12 @@ def correct(
     seed: Annotated[int, typer.Option(help="Seed of --draw.")] = 0,
     as_json: AsJson = False,
 ) -> None:
-    runs = [RunFolder(path) for path in paths if path.is_dir()]
-    files = [path for path in paths if not path.is_dir()]
-    if missing := next((path for path in files if not path.exists()), None):
-        raise UsageError(f"{missing}: neither a run folder nor a file with labels")
+    if missing := next((path for path in paths if not path.exists()), None):
+        raise UsageError(f"{missing}: neither a run folder nor a file")
+    runs = [run_at(path) for path in paths if is_run(path)]
+    files = [path for path in paths if not is_run(path)]
     if not runs:
-        raise UsageError("no run folder among the arguments")
+        raise UsageError("no run folder or result file among the arguments")
     if (draw is not None or points is not None) and len(runs) != 1:
         raise UsageError("--draw and --plan are for one run")
     if draw is not None:
@@ -84,7 +84,7 @@ def _labels(path: Path) -> Iterable[Generation]:
     return read(str(path))
 
 
-def _note_unfinished(run: RunFolder) -> None:
+def _note_unfinished(run: Run) -> None:
     """What is drawn or labelled out of a part that happened to be finished stands for that part only."""
     total, found = run.info().generations, sum(1 for _ in run.reports())
     if total is not None and found < total:
@@ -92,7 +92,7 @@ def _note_unfinished(run: RunFolder) -> None:
         show.err().print(words, style="yellow", markup=False, soft_wrap=True)
 
 
-def _draw(run: RunFolder, n: int, out: Path | None, seed: int, *, as_json: bool) -> None:
+def _draw(run: Run, n: int, out: Path | None, seed: int, *, as_json: bool) -> None:
     if out is None:
         raise UsageError("--draw needs --out FILE")
     if out.exists():
