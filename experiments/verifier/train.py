@@ -37,7 +37,7 @@ BUCKET = 64
 """Batches whose pairs are put in order of length before they are cut into batches."""
 WARM, FALL = 0.02, 0.2
 """Shares of the training in which the rate rises and falls."""
-KEEP = 200
+KEEP = 50
 """Steps between two checkpoints."""
 
 
