@@ -1,7 +1,7 @@
-"""The embedded decomposer on the half of the topics that its rules were made on, and on the half held out:
-`python experiments/decomposers/run.py`. All else of the table: `veridical decomposers`.
+"""The README's table by system and half: `python experiments/decomposers/run.py`. All else: `veridical decomposers`.
 
-Topics whose sha1 is even are the development half. "Before pronouns are replaced" measures `AtomicFact.original`.
+Topics whose sha1 is even are the development half, on which the rules were made; the others are held out. "Before
+pronouns are replaced" measures `AtomicFact.original`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from veridical.clauses import ClauseDecomposer
-from veridical.decomposition import DecomposerMeasures, Response, Told, labelled, measured
+from veridical.decomposition import Matched, Response, Told, labelled, measured, trivial
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "factscore_labeled"
 SYSTEMS = ("InstructGPT", "ChatGPT", "PerplexityAI")
@@ -31,36 +31,41 @@ def told(response: Response, decomposer: ClauseDecomposer) -> tuple[Told, Told]:
     return Told.of(response, made), Told(facts=tuple(map(tuple, before)))
 
 
-def row(found: DecomposerMeasures) -> str:
-    cells = [
-        f"{one.precision:.3f} {one.coverage:.3f} **{one.f1:.3f}** [{one.low:.3f}, {one.high:.3f}]"
-        for one in found.matched
-    ]
-    return f"| {found.name} | {found.sentences:,} | {' | '.join(cells)} |"
+def row(name: str, half: str, responses: Sequence[Response], facts: Sequence[Told]) -> str:
+    found = measured(name, responses, facts)
+    cells = [" / ".join(cell(one.systems[system]) for one in found.matched) for system in SYSTEMS]
+    means = " / ".join(f"**{mean(one):.3f}**" for one in found.matched)
+    return f"| {name} | {half} | {' | '.join(cells)} | {means} | {100 * (found.pronoun or 0):.2f} |"
 
 
-def halves(responses: Sequence[Response]) -> list[DecomposerMeasures]:
+def cell(one: Matched) -> str:
+    return f"{one.precision.value:.3f} {one.coverage.value:.3f} **{one.f1.value:.3f}**"
+
+
+def mean(one: Matched) -> float:
+    return sum(one.systems[system].f1.value or 0.0 for system in SYSTEMS) / len(SYSTEMS)
+
+
+def rows(responses: Sequence[Response]) -> list[str]:
+    made = [row(name, "all", responses, facts) for name, facts in trivial(responses).items()]
     decomposer = ClauseDecomposer()
     both = [told(response, decomposer) for response in responses]
-    parts = {
-        "all": [True] * len(responses),
-        "development": [development(response) for response in responses],
-        "held out": [not development(response) for response in responses],
-    }
-    made = [measured("all, before pronouns are replaced", responses, [before for _, before in both])]
-    for name, kept in parts.items():
-        chosen = [place for place, here in enumerate(kept) if here]
-        made.append(measured(name, [responses[place] for place in chosen], [both[place][0] for place in chosen]))
+    after, before = [one for one, _ in both], [one for _, one in both]
+    made.append(row("clauses", "all", responses, after))
+    made.append(row("clauses, before pronouns are replaced", "all", responses, before))
+    for half, wanted in (("development", True), ("held out", False)):
+        places = [place for place, response in enumerate(responses) if development(response) == wanted]
+        made.append(row("clauses", half, [responses[place] for place in places], [after[place] for place in places]))
     return made
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=DATA)
     given = parser.parse_args()
     responses = [one for system in SYSTEMS for one in labelled(given.data / f"{system}.jsonl")]
-    print("| topics | sentences | t = .6: precision, coverage, F1 | t = .75 |\n|---|---|---|---|")
-    print("\n".join(row(one) for one in halves(responses)))
+    print(f"| | half | {' | '.join(SYSTEMS)} | mean F1 | pronoun first, % |\n|---|---|---|---|---|---|---|")
+    print("\n".join(rows(responses)))
 
 
 if __name__ == "__main__":

@@ -15,7 +15,10 @@ from ..errors import FatalError, UsageError, VeridicalError, leaf
 from .app import app
 
 STOPPED = 3
-RESUMABLE = (["score"], ["meta"], ["bench"], ["felm"], ["recheck"], ["generate"], ["longfact"], ["data"], ["knowledge"])
+RESUMABLE = (
+    ["score"], ["meta"], ["bench"], ["decomposers"], ["felm"], ["recheck"], ["generate"], ["longfact"], ["data"],
+    ["knowledge"],
+)  # fmt: skip
 """Commands that go on where they stopped when they are called again."""
 INTERRUPTED = 130
 """What the option parser makes of Ctrl-C."""

@@ -44,10 +44,12 @@ def labelled(path: Path) -> list[Response]:
 
 def _annotated(path: Path) -> Iterator[Response]:
     """FActScore's files (arXiv 2305.14251): sentences with `human-atomic-facts` and `model-atomic-facts`."""
-    for record in records(str(path), ("annotations",)):
+    for number, record in enumerate(records(str(path), ("annotations",))):
         row = record.value
         if record.error or not isinstance(row, dict) or "annotations" not in row:
-            return
+            if number == 0:
+                return  # a file of another kind
+            raise record.error or InputError("missing", file=str(path), line=record.line, field="annotations")
         annotations = row["annotations"]
         if not annotations:
             continue  # abstained

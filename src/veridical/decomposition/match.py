@@ -40,16 +40,22 @@ def matched(predicted: Sequence[str], human: Sequence[str], topic: str, threshol
 
     No fact is in two pairs.
     """
+    return [(i, j) for _, i, j in paired(predicted, human, topic, threshold)]
+
+
+def paired(
+    predicted: Sequence[str], human: Sequence[str], topic: str, threshold: float
+) -> list[tuple[float, int, int]]:
+    """The pairs of `matched`, the F1 of each first, highest first. Those of a higher threshold are a part of them."""
     ours, theirs = ([content(fact, topic) for fact in facts] for facts in (predicted, human))
-    scored = sorted((-overlap(a, b), i, j) for i, a in enumerate(ours) for j, b in enumerate(theirs))
-    pairs: list[tuple[int, int]] = []
+    scored = ((overlap(a, b), i, j) for i, a in enumerate(ours) for j, b in enumerate(theirs))
+    pairs: list[tuple[float, int, int]] = []
     taken_ours: set[int] = set()
     taken_theirs: set[int] = set()
-    for negative, i, j in scored:
-        if -negative < threshold:
-            break
+    for one in sorted((one for one in scored if one[0] >= threshold), key=lambda one: (-one[0], one[1], one[2])):
+        _, i, j = one
         if i not in taken_ours and j not in taken_theirs:
-            pairs.append((i, j))
+            pairs.append(one)
             taken_ours.add(i)
             taken_theirs.add(j)
     return pairs

@@ -1,9 +1,11 @@
-"""Facts that any other decomposer made, read from a file."""
+"""Facts that any other decomposer made, read from a file; and a decomposer's facts, written to one."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+
+import msgspec
 
 from ..errors import InputError
 from ..inputs.files import records
@@ -48,3 +50,12 @@ def predicted(responses: Sequence[Response], path: Path) -> list[Told]:
         )
         for number, response in enumerate(responses)
     ]
+
+
+def written(responses: Sequence[Response], told: Sequence[Told]) -> Iterator[bytes]:
+    """A line of JSON for each sentence that was read, as `predicted` takes them back."""
+    for response, one in zip(responses, told, strict=True):
+        for sentence, facts in zip(response.sentences, one.facts, strict=True):
+            if sentence.index not in one.failed:
+                row = {"id": response.generation.id, "topic": response.topic, "sentence": sentence.text, "facts": facts}
+                yield msgspec.json.encode(row) + b"\n"
