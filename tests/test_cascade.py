@@ -4,6 +4,7 @@ import asyncio
 import random
 from dataclasses import dataclass, field, replace
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -125,7 +126,10 @@ def test_each_judge_is_asked_once_for_all_its_facts():
 
 def test_where_the_costly_judge_fails_the_unsure_answer_does_not_stand_in():
     [outcome] = judge(Cascade(ById({"a": (S, 0.8)}), ById({"a": F})), "a")
-    assert outcome is F
+    assert isinstance(outcome, Failure) and (outcome.error, outcome.message) == (F.error, F.message)
+    cheap, costly = outcome.votes  # nothing that was paid for is lost, and the fact stays unscored
+    assert (cheap.label, cheap.probability, costly.failure) == (S, 0.8, F)
+    assert msgspec.json.decode(msgspec.json.encode(outcome), type=Failure) == outcome
     broken = Raising([ModelError("down")], name="broken")
     assert judge(Cascade(broken, ById({"a": S})), "a")[0].label is S
     [outcome] = judge(Cascade(ById({"a": F}), broken), "a")

@@ -11,7 +11,7 @@ import pytest
 
 from script import cut, last_block
 from veridical.decompose import GivenFacts
-from veridical.errors import FatalError, ModelError, SearchError, UsageError
+from veridical.errors import FatalError, ModelError, ParseError, SearchError, UsageError
 from veridical.models.base import ChatReply, TokenLogprob
 from veridical.models.cache import Cached, CallStore
 from veridical.models.metered import Counted, measure
@@ -207,6 +207,36 @@ async def test_a_cut_sample_is_drawn_again_with_more_room_and_then_fails():
     assert [request.max_tokens for request in model.seen] == [100, 200]
     with pytest.raises(Exception, match="cut by max_tokens"):
         await Samples(Scripted(lambda request: cut("Ana")), n=1).gather(FACT, GENERATION)
+
+
+def long_but(*whole):
+    """Every sample is cut but these."""
+    return lambda request: f"Sample {request.sample}." if request.sample in whole else cut("Ana Brandt")
+
+
+async def test_a_cut_sample_is_dropped_and_named_as_long_as_two_are_left():
+    evidence = await Samples(Scripted(long_but(1, 3)), n=4).gather(FACT, GENERATION)
+    assert [(p.id, p.text) for p in evidence.passages] == [("sample/1", "Sample 1."), ("sample/3", "Sample 3.")]
+    assert [words.partition(" (")[0] for words in evidence.skipped] == ["sample/2: dropped", "sample/4: dropped"]
+    assert "cut by max_tokens" in evidence.skipped[0]
+    evidence = await Samples(Scripted(long_but()), n=4).gather(FACT, GIVEN)  # two came with the input
+    assert len(evidence.passages) == 2 == len(evidence.skipped)
+    with pytest.raises(ParseError, match="cut by max_tokens"):
+        await Samples(Scripted(long_but(2)), n=4).gather(FACT, GENERATION)
+
+    def outage(request):
+        if request.sample == 2:
+            raise ModelError("500 after all retries")
+        return long_but(1, 3)(request)
+
+    with pytest.raises(ModelError, match="500"):
+        await Samples(Scripted(outage), n=4).gather(FACT, GENERATION)
+
+
+async def test_votes_of_a_vote_that_stayed_open_are_kept():
+    outcome = await judged(SelfCheck(Scripted(by_sample)), "yes", "down")
+    assert isinstance(outcome, Failure)
+    assert [vote.label for vote in outcome.votes] == [SUPPORTED, None]
 
 
 async def test_a_resumed_run_draws_and_asks_nothing_twice(tmp_path):

@@ -35,7 +35,7 @@ class Cascade:
     The cheap judge answers where its probability p of supported has max(p, 1 - p) >= `confidence`. To the costly one go
     all others, and where the cheap one failed, gave no probability, said irrelevant (p says nothing of that), or where
     its label and p point different ways (supported and p < .5, or the reverse). A fact that the costly judge fails on
-    is a failure; the unsure answer never stands in.
+    is a failure with both votes; the unsure answer never stands in.
 
     A verdict is that of the judge that answered, in mode "cheap" or "costly"; its two votes, cheap and costly, are what
     each said, with the probabilities as given; the cheap judge's own verdict has p as calibrated.
@@ -110,7 +110,7 @@ class Cascade:
             return msgspec.structs.replace(second, mode=COSTLY, votes=votes)
         if second is None:
             raise RuntimeError(f"{self.name}: an open fact was put to nobody")
-        return second
+        return msgspec.structs.replace(second, votes=votes)
 
 
 class CascadeSummary(Struct, frozen=True, kw_only=True, omit_defaults=False):

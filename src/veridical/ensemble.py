@@ -221,7 +221,8 @@ class Ensemble:
             if (trouble := one if isinstance(one, Failure) else self._muteness(one))
         ]
         words = "; ".join(f"{name}: {trouble.message}" for name, trouble in failed)
-        return msgspec.structs.replace(failed[0][1], message=words)
+        votes = tuple(vote(part.name, one) for part, one in zip(self.members, said, strict=True))
+        return msgspec.structs.replace(failed[0][1], message=words, votes=votes)
 
     def _muteness(self, said: Said) -> Failure | None:
         """What is wrong with a verdict that the mean cannot use."""

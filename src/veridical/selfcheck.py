@@ -18,11 +18,12 @@ from typing import Generic, TypeVar
 from .asking import ask, prompt
 from .errors import ParseError, SearchError, StageError, UsageError, leaf
 from .models.base import ChatReply, ChatRequest, LanguageModel
+from .models.wire import OutOfBudget
 from .prompts import fence
 from .replies import answer
 from .text.abstention import EMPTY, Abstention, Standard
 from .text.normal import is_blank
-from .types import AtomicFact, Evidence, Failure, Generation, Label, Passage, Quote, Verdict, Vote
+from .types import AtomicFact, Evidence, Failure, Generation, Label, Passage, Quote, Struct, Verdict, Vote
 from .verify import RetrieveVerifier
 
 T = TypeVar("T")
@@ -37,7 +38,10 @@ class Samples:
 
     One passage each, "sample/1" onwards, whatever the fact. A sample that abstains or is blank is left out, takes no
     part in the vote, and is named in `Evidence.skipped`. One that is the generation's own text is a sample like others.
-    Raises `SearchError` for a generation without samples where there is no model, or no prompt, to draw them with.
+    One that max_tokens cut is dropped, and named there too, as long as two are left: the vote is a majority of answers
+    (FActScore, appendix B.1), which one alone is not.
+    Raises `SearchError` for a generation without samples where there is no model, or no prompt, to draw them with;
+    `ParseError` where cut ones leave too few (fewer than two, or none of a single one).
     """
 
     model: LanguageModel | None = None
@@ -45,7 +49,7 @@ class Samples:
     n: int = 5
     temperature: float = 1.0
     max_tokens: int = 1024
-    """A sample that does not end within it is drawn once more with twice the room; then it is a `ParseError`."""
+    """A sample that does not end within it is drawn once more with twice the room; then it is dropped."""
     top_p: float | None = None
     seed: int | None = None
     """Sample k is drawn with seed + k, so that a server that keeps to seeds does not give the same one each time."""
@@ -62,7 +66,7 @@ class Samples:
         given = generation.samples[: self.n]
         missing = self.n - len(given)
         skipped: tuple[str, ...] = ()
-        drawn: tuple[str, ...] = ()
+        drawn: tuple[str | Dropped, ...] = ()
         if missing and self.model is not None and not is_blank(generation.prompt):
             key = (generation.id, generation.prompt, len(given))
             drawn = await self._shared.get(
@@ -75,18 +79,19 @@ class Samples:
         passages, silent = _sorted((*given, *drawn), generation.topic, self.abstention)
         return Evidence(queries=(generation.prompt,) if drawn else (), passages=passages, skipped=(*silent, *skipped))
 
-    async def _draw(self, model: LanguageModel, asked: str, given: int) -> tuple[str, ...]:
+    async def _draw(self, model: LanguageModel, asked: str, given: int) -> tuple[str | Dropped, ...]:
         """The samples after the `given` ones, at once. All are waited for, so that a cache keeps what was paid for."""
         async with asyncio.TaskGroup() as group:
             numbers = range(given + 1, self.n + 1)
             tasks = [group.create_task(self._sample(model, self.request(asked, number))) for number in numbers]
-        texts: list[str] = []
-        for task in tasks:
-            outcome = task.result()
-            if isinstance(outcome, StageError):
+        outcomes = [task.result() for task in tasks]
+        cut = [one for one in outcomes if isinstance(one, _CUT)]
+        if cut and given + len(outcomes) - len(cut) < min(2, self.n):
+            raise cut[0]
+        for outcome in outcomes:
+            if isinstance(outcome, StageError) and outcome not in cut:
                 raise outcome
-            texts.append(outcome)
-        return tuple(texts)
+        return tuple(Dropped(why=str(one)) if isinstance(one, StageError) else one for one in outcomes)
 
     async def _sample(self, model: LanguageModel, request: ChatRequest) -> str | StageError:
         try:
@@ -107,8 +112,18 @@ class Samples:
         )
 
     @functools.cached_property
-    def _shared(self) -> Shared[tuple[str, ...]]:
+    def _shared(self) -> Shared[tuple[str | Dropped, ...]]:
         return Shared()
+
+
+class Dropped(Struct, frozen=True):
+    """In place of a sample that was drawn and cannot be used."""
+
+    why: str
+
+
+_CUT = (ParseError, OutOfBudget)
+"""A sample that max_tokens cut, or that never began for reasoning."""
 
 
 def _nothing(generation: Generation, model: LanguageModel | None) -> str:
@@ -127,13 +142,15 @@ def _whole(reply: ChatReply) -> str:
 
 @functools.lru_cache(maxsize=64)
 def _sorted(
-    texts: tuple[str, ...], topic: str | None, abstention: Abstention
+    texts: tuple[str | Dropped, ...], topic: str | None, abstention: Abstention
 ) -> tuple[tuple[Passage, ...], tuple[str, ...]]:
     """The samples that say something, and what is said of the others. Cached: every fact of a generation asks it."""
     passages: list[Passage] = []
     skipped: list[str] = []
     for number, text in enumerate(texts, 1):
-        if words := abstention.detect(text, topic) or (EMPTY if is_blank(text) else None):
+        if isinstance(text, Dropped):
+            skipped.append(f"sample/{number}: dropped ({text.why})")
+        elif words := abstention.detect(text, topic) or (EMPTY if is_blank(text) else None):
             skipped.append(f"sample/{number}: abstains ({words})")
         else:
             passages.append(Passage(id=f"sample/{number}", text=text, source="sample"))
@@ -223,7 +240,8 @@ def voted(judge: str, outcomes: Sequence[tuple[str, Verdict | Failure]]) -> Verd
         message = (
             f"{len(failures)} of {len(outcomes)} samples failed and could turn the vote; the first: {first.message}"
         )
-        return Failure(stage=first.stage, error=first.error, message=message, reply=first.reply)
+        votes = tuple(_vote(id, one) for id, one in outcomes)
+        return Failure(stage=first.stage, error=first.error, message=message, reply=first.reply, votes=votes)
     verdicts = [one for _, one in outcomes if isinstance(one, Verdict)]
     return Verdict(
         label=Label.SUPPORTED if outcome else Label.NOT_ENOUGH_EVIDENCE,

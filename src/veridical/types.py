@@ -102,6 +102,8 @@ class Failure(Struct, frozen=True, kw_only=True):
     message: str
     reply: str | None = None
     """The raw reply that could not be read, if there was one."""
+    votes: tuple[Vote, ...] = ()
+    """Of a fact, where several judges or samples were asked: what each said, as in `Verdict.votes`."""
 
 
 class SentenceFailure(Struct, frozen=True, kw_only=True):

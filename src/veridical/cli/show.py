@@ -13,8 +13,10 @@ import rich.table
 from rich.markup import escape
 from rich.text import Text
 
-from ..types import JudgedFact, Label, Passage, Report, Score
+from ..types import JudgedFact, Label, Passage, Report, Score, Vote
 
+_NAMED = 3
+"""Votes that are shown by the judges' names; of more only how many said what."""
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 MARKS = {
     Label.SUPPORTED: ("✓ supported", "green"),
@@ -106,7 +108,8 @@ def facts(report: Report) -> rich.table.Table:
     """Each fact with its verdict, the quoted evidence and its source."""
     made = table("fact", "verdict", "p", "evidence", "source", right=("p",))
     for judged in report.facts:
-        cells = [escape(printable(text)) for text in (judged.fact.text, _quote(judged), _source(judged))]
+        evidence = "\n".join(filter(None, (_quote(judged), _votes(judged), _skipped(judged))))
+        cells = [escape(printable(text)) for text in (judged.fact.text, evidence, _source(judged))]
         made.add_row(cells[0], *_verdict(judged), *cells[1:])
     return made
 
@@ -126,6 +129,30 @@ def _quote(judged: JudgedFact) -> str:
     passages = {passage.id: passage for passage in judged.evidence.passages}
     quotes = [passages[q.passage].text[q.start : q.end] for q in judged.verdict.quotes if q.passage in passages]
     return " … ".join(quotes) or judged.verdict.rationale or ""
+
+
+def _votes(judged: JudgedFact) -> str:
+    """What several judges said: each by name, or of many how many said what."""
+    said = judged.verdict or judged.failure
+    votes = said.votes if said else ()
+    words = [
+        one.label.value.replace("_", " ") if one.label else "failed" if one.failure else "not asked" for one in votes
+    ]
+    if len(votes) > _NAMED:
+        return "votes: " + ", ".join(f"{n} {word}" for word, n in Counter(words).most_common())
+    told = (f"{one.judge} {word}{_probability(one)}" for one, word in zip(votes, words, strict=True))
+    return f"votes: {', '.join(told)}" if votes else ""
+
+
+def _probability(one: Vote) -> str:
+    return "" if one.probability is None else f" ({one.probability:.2f})"
+
+
+def _skipped(judged: JudgedFact) -> str:
+    """What was found and left out: the first, and how many more."""
+    skipped = judged.evidence.skipped
+    more = f"; {len(skipped) - 1} more" if len(skipped) > 1 else ""
+    return f"left out: {skipped[0]}{more}" if skipped else ""
 
 
 def _source(judged: JudgedFact) -> str:
