@@ -111,3 +111,10 @@ def test_intervals_hold_the_value_and_repeat():
     assert first == again
     kappa = named(first, "cohen_kappa")
     assert kappa.low < kappa.value < kappa.high
+
+
+def test_raw_has_an_interval_where_items_have_unlike_many_labels():
+    rows = [("s", "s", "n"), ("s", "n"), ("n", "n"), ("s", "s", "s"), ("n", "s", "n", "n")] * 4
+    raw = named(human_agreement(marks(*rows)), "raw")
+    assert raw.value == pytest.approx((1 + 0 + 1 + 3 + 3) / (3 + 1 + 1 + 3 + 6))
+    assert raw.low < raw.value < raw.high

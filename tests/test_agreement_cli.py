@@ -3,8 +3,14 @@
 import json
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from data import shared
 from veridical import cli
+from veridical.errors import InputError
+from veridical.inputs import read as generations
+from veridical.inputs.annotations import Columns, read
 
 
 def write(path, *rows):
@@ -13,7 +19,7 @@ def write(path, *rows):
 
 
 CELLS = [("T", "T")] * 16 + [("F", "F")] * 15 + [("F", "T")] * 6 + [("T", "F")] * 5
-"""FELM's labels against FacTool's of 42 responses that both labelled."""
+"""FELM's labels against FacTool's: 42 responses by a matching of the two sets that leaves four of the 46 below out."""
 
 
 def found(capsys, *arguments):
@@ -124,3 +130,97 @@ def test_two_files_of_one_name_are_refused(tmp_path, capsys):
         write(tmp_path / folder / "x.jsonl", {"id": 1, "label": "yes"})
     assert cli.run(["agreement", str(tmp_path / "a/x.jsonl"), str(tmp_path / "b/x.jsonl")]) == 2
     assert "two files of one name" in capsys.readouterr().err
+
+
+def test_m1_felm_and_factool_in_their_files(tmp_path, capsys):
+    """The responses of one text in both, whatever the question's spelling; wrong where a segment or claim is."""
+    felm, factool = shared("felm/all.jsonl"), shared("factool/knowledge_qa.jsonl")
+
+    def key(row):
+        return " ".join(str(row["response"]).split()).casefold()
+
+    first, second = ([json.loads(line) for line in file.open(encoding="utf-8")] for file in (felm, factool))
+    first = {key(row): all(row["labels"]) for row in first if row["domain"] == "wk"}
+    second = {key(row): row["label"] for row in second}
+    common = sorted(first.keys() & second.keys())
+    assert len(common) == 46
+    files = [
+        write(tmp_path / f"{name}.jsonl", *({"id": n, "label": found[one]} for n, one in enumerate(common)))
+        for name, found in (("felm", first), ("factool", second))
+    ]
+    result = found(capsys, *files)
+    made = values(result["agreement"])
+    assert (made["raw"], result["divided"]) == (pytest.approx(35 / 46), 11)
+    observed, chance = 35 / 46, (21 * 22 + 25 * 24) / 46**2  # of 16 both right, 19 both wrong, 6 and 5 apart
+    assert made["cohen_kappa"] == pytest.approx((observed - chance) / (1 - chance))
+
+
+def test_labels_are_counted_by_annotator_and_relabelled_ones_too(tmp_path, capsys):
+    rows = [{"item": 1, "annotator": "ann", "label": "yes"}, {"item": 1, "annotator": "ann", "label": "no"},
+            {"item": 1, "annotator": "bob", "label": "no"},
+            {"item": 2, "annotator": "bob", "label": "yes", "kind": "x"},
+            {"item": 2, "annotator": "bob", "label": "yes"}]  # fmt: skip
+    file = write(tmp_path / "x.jsonl", *rows)
+    result = found(capsys, file, "--by", "kind")
+    assert result["agreement"]["given"] == {"ann": {"no": 1}, "bob": {"no": 1, "yes": 1}}
+    assert (result["changed"], result["ungrouped"], result["agreement"]["doubly"]) == (1, 1, 1)
+    assert cli.run(["agreement", file, "--by", "kind"]) == 0
+    told = capsys.readouterr().out
+    assert "bob: no 1, yes 1" in told and "1 labels were given anew" in told
+    assert "1 items have no kind" in told and "1 of 2 items have one label only" in told
+
+
+def test_columns_of_other_names_make_a_csv(tmp_path, capsys):
+    file = tmp_path / "x.csv"
+    file.write_text("frage,wer,urteil\n1,ann,ja\n1,bob,ja\n2,ann,ja\n2,bob,nein\n", encoding="utf-8")
+    result = found(capsys, file, "--item", "frage", "--annotator", "wer", "--label", "urteil")
+    assert values(result["agreement"])["raw"] == 0.5
+    file.write_text("id,ann,bob\n1,ja,ja\n", encoding="utf-8")
+    assert cli.run(["agreement", str(file)]) == 2
+    assert "name them all with --column" in capsys.readouterr().err
+
+
+def test_facts_come_back_as_labelled_generations(tmp_path, capsys):
+    def answer(id_, *labels):
+        facts = [{"text": f"{id_} is {n}.", "sentence": "It is.", "label": one} for n, one in enumerate(labels)]
+        return {"id": id_, "text": "It is.", "prompt": "What?", "facts": facts}
+
+    files = [
+        write(tmp_path / "ann.jsonl", answer("p", "supported", "contradicted", ""), answer("q", "supported")),
+        write(tmp_path / "bob.jsonl", answer("p", "supported", "supported", ""), answer("q", "supported")),
+    ]
+    most = tmp_path / "most.jsonl"
+    result = found(capsys, *files, "--majority", most)
+    assert (result["agreement"]["annotators"], result["agreement"]["items"], result["ties"]) == (["ann", "bob"], 3, 1)
+    first, second = generations(str(most))
+    assert [fact.label for fact in first.facts] == ["supported", None, None]  # a tie, and one nobody labelled
+    assert (first.id, first.prompt, [fact.label for fact in second.facts]) == ("p", "What?", ["supported"])
+
+
+def test_facts_of_one_number_in_two_generations_are_two_items(tmp_path):
+    rows = [{"id": g, "text": "…", "facts": [{"id": "0", "text": "A.", "labels": ["yes", "no"]}]} for g in "pq"]
+    marks = [one.mark.item for one in read([tmp_path / write(tmp_path / "x.jsonl", *rows)], Columns())]
+    assert marks == ["p#0", "p#0", "q#0", "q#0"]
+
+
+ANY = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["id", "label", "labels", "annotator", "facts", "text"]), inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=80)
+@given(st.lists(ANY, min_size=1, max_size=4))
+def test_whatever_a_row_holds_it_is_labels_or_named(tmp_path, rows):
+    file = tmp_path / "x.jsonl"
+    write(file, *rows)
+    try:
+        labels = list(read([file], Columns()))
+    except InputError as error:
+        assert str(file) in str(error)
+    else:
+        assert all(one.mark.item and one.mark.label for one in labels)

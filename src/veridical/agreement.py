@@ -18,19 +18,21 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from .errors import UsageError
-from .stats import bootstrap
+from .stats import Floats, bootstrap
 from .types import Struct
 
 ONE_KIND = "undefined: all labels are of one kind"
 NO_PAIRS = "undefined: no item has two labels"
 SKEWED = 0.9
 """Share of one label from which its skew is said."""
+_CELLS = 1 << 20
+"""Resampled counts held at once."""
 
 
 class Mark(NamedTuple):
@@ -65,6 +67,8 @@ class HumanAgreement(Struct, frozen=True, kw_only=True, omit_defaults=False):
     annotators: tuple[str, ...]
     labels: dict[str, int]
     """Label -> how often it was given, most frequent first."""
+    given: dict[str, dict[str, int]]
+    """Annotator -> the same, of that one's labels."""
     coefficients: tuple[Coefficient, ...]
     """"raw", "fleiss_kappa", "krippendorff_alpha", and with two annotators "cohen_kappa"."""
     pairs: dict[str, tuple[Coefficient, ...]]
@@ -86,7 +90,11 @@ def human_agreement(
         raise UsageError("no labels to compare")
     annotators = tuple(sorted({name for labels in by_item.values() for name in labels}))
     rows = [labels for _, labels in sorted(by_item.items()) if len(labels) > 1]
-    counts = Counter(label for labels in by_item.values() for label in labels.values())
+    given: dict[str, Counter[str]] = defaultdict(Counter)
+    for labels in by_item.values():
+        for who, label in labels.items():
+            given[who][label] += 1
+    counts = sum(given.values(), Counter[str]())
     interval = {"level": level, "resamples": resamples, "seed": seed}
     made = [_raw(rows, interval), _fleiss(rows, interval), _alpha(rows, interval)]
     pairs = {
@@ -101,6 +109,7 @@ def human_agreement(
         doubly=len(rows),
         annotators=annotators,
         labels=dict(counts.most_common()),
+        given={who: dict(own.most_common()) for who, own in sorted(given.items())},
         coefficients=tuple(made),
         pairs=pairs,
         notes=tuple(_notes(counts, len(rows), len(by_item))),
@@ -113,62 +122,89 @@ Row = Mapping[str, str]
 
 def cohen(pairs: Sequence[tuple[str, str]]) -> float | None:
     """Cohen's kappa of two annotators' labels; None where it is undefined."""
-    n = len(pairs)
-    if not n:
-        return None
-    first, second = Counter(a for a, _ in pairs), Counter(b for _, b in pairs)
-    observed = sum(a == b for a, b in pairs) / n
-    expected = sum(first[label] * second[label] for label in first) / n**2
-    return None if expected >= 1 else (observed - expected) / (1 - expected)
+    return _value(pairs, _cohens)
 
 
 def fleiss(rows: Sequence[Sequence[str]]) -> float | None:
     """Fleiss' kappa; `rows` are the labels of each item, equally many. None where it is undefined."""
-    if not rows:
-        return None
-    size, counts = len(rows[0]), Counter(label for labels in rows for label in labels)
-    observed = sum(n * (n - 1) for labels in rows for n in Counter(labels).values()) / (len(rows) * size * (size - 1))
-    expected = sum((n / (len(rows) * size)) ** 2 for n in counts.values())
-    return None if expected >= 1 else (observed - expected) / (1 - expected)
+    return _value([tuple(sorted(labels)) for labels in rows], _fleisses)
 
 
 def alpha(rows: Sequence[Sequence[str]]) -> float | None:
     """Krippendorff's alpha for categories; `rows` are the labels of each item, two or more. None where undefined."""
-    counts = Counter(label for labels in rows for label in labels)
-    total = sum(counts.values())
-    expected = total**2 - sum(n * n for n in counts.values())
-    if not expected:
+    return _value([tuple(sorted(labels)) for labels in rows], _alphas)
+
+
+# A figure depends only on how many items have which labels, so that a resample is a draw of these counts. Each of these
+# takes the kinds of items that there are, and samples of them: (samples, kinds), how many items of each kind.
+
+Kinds = Sequence[tuple[str, ...]]
+Figure = Callable[[Kinds, Floats], Floats]
+
+
+def _cohens(kinds: Kinds, samples: Floats) -> Floats:
+    names = sorted({label for kind in kinds for label in kind})
+    first, second = (np.array([[kind[side] == name for name in names] for kind in kinds], float) for side in (0, 1))
+    n = samples.sum(axis=1)
+    observed = samples @ (first * second).sum(axis=1) / n
+    return _beyond(observed, ((samples @ first) * (samples @ second)).sum(axis=1) / n**2)
+
+
+def _fleisses(kinds: Kinds, samples: Floats) -> Floats:
+    table, size = _table(kinds), len(kinds[0])
+    n = samples.sum(axis=1)
+    observed = samples @ (table * (table - 1)).sum(axis=1) / (n * size * (size - 1))
+    return _beyond(observed, ((samples @ table) ** 2).sum(axis=1) / (n * size) ** 2)
+
+
+def _alphas(kinds: Kinds, samples: Floats) -> Floats:
+    table = _table(kinds)
+    sizes = table.sum(axis=1)
+    apart = samples @ ((sizes**2 - (table**2).sum(axis=1)) / (sizes - 1))
+    total = samples @ sizes
+    expected = total**2 - ((samples @ table) ** 2).sum(axis=1)
+    return 1 - np.divide((total - 1) * apart, expected, out=np.full(len(samples), np.nan), where=expected > 0)
+
+
+def _beyond(observed: Floats, expected: Floats) -> Floats:
+    """Agreement beyond chance; NaN where chance alone is perfect."""
+    return np.divide(observed - expected, 1 - expected, out=np.full(len(observed), np.nan), where=expected < 1)
+
+
+def _table(kinds: Kinds) -> Floats:
+    """(kinds, labels): how often each label was given."""
+    names = sorted({label for kind in kinds for label in kind})
+    return np.array([[kind.count(name) for name in names] for kind in kinds], float)
+
+
+def _value(items: Sequence[tuple[str, ...]], of: Figure) -> float | None:
+    if not items:
         return None
-    apart = sum(
-        (len(labels) ** 2 - sum(n * n for n in Counter(labels).values())) / (len(labels) - 1) for labels in rows
-    )
-    return 1 - (total - 1) * apart / expected
+    counts = Counter(items)
+    value = of(list(counts), np.array([list(counts.values())], float))[0]
+    return None if np.isnan(value) else float(value)
 
 
 def _raw(rows: Sequence[Row], interval: dict) -> Coefficient:
-    shares = [_pairs_alike(list(labels.values())) for labels in rows]
-    sizes = [len(labels) * (len(labels) - 1) for labels in rows]
     if not rows:
         return Coefficient(name="raw", value=None, note=NO_PAIRS)
-    span = bootstrap(shares, **interval) if len(set(sizes)) == 1 else None
-    value = float(np.average(shares, weights=sizes))
-    return Coefficient(name="raw", value=value, low=_at(span, 0), high=_at(span, 1), items=len(rows))
-
-
-def _pairs_alike(labels: Sequence[str]) -> float:
-    n = len(labels)
-    return sum(count * (count - 1) for count in Counter(labels).values()) / (n * (n - 1))
+    every = np.array([len(labels) * (len(labels) - 1) // 2 for labels in rows])
+    alike = np.array([sum(n * (n - 1) // 2 for n in Counter(labels.values()).values()) for labels in rows])
+    outcomes = np.column_stack([alike, every - alike]).ravel()
+    pairs = np.repeat(np.tile([1.0, 0.0], len(rows)), outcomes)
+    low, high = bootstrap(pairs, np.repeat(np.arange(len(rows)), every), **interval) or (None, None)
+    return Coefficient(name="raw", value=float(pairs.mean()), low=low, high=high, items=len(rows))
 
 
 def _cohen(rows: Sequence[Row], a: str, b: str, interval: dict) -> Coefficient:
     pairs = [(labels[a], labels[b]) for labels in rows]
-    return _coefficient("cohen_kappa", pairs, cohen, interval)
+    return _coefficient("cohen_kappa", pairs, _cohens, interval)
 
 
 def _fleiss(rows: Sequence[Row], interval: dict) -> Coefficient:
     most = max(map(len, rows), default=0)
-    full = [tuple(labels.values()) for labels in rows if len(labels) == most]
-    made = _coefficient("fleiss_kappa", full, fleiss, interval)
+    full = [tuple(sorted(labels.values())) for labels in rows if len(labels) == most]
+    made = _coefficient("fleiss_kappa", full, _fleisses, interval)
     if len(full) < len(rows):
         note = f"of the {len(full)} items with {most} labels; {len(rows) - len(full)} have fewer"
         made = Coefficient(**{**_fields(made), "note": "; ".join(filter(None, (made.note, note)))})
@@ -176,36 +212,38 @@ def _fleiss(rows: Sequence[Row], interval: dict) -> Coefficient:
 
 
 def _alpha(rows: Sequence[Row], interval: dict) -> Coefficient:
-    return _coefficient("krippendorff_alpha", [tuple(labels.values()) for labels in rows], alpha, interval)
+    items = [tuple(sorted(labels.values())) for labels in rows]
+    return _coefficient("krippendorff_alpha", items, _alphas, interval)
 
 
-def _coefficient(name: str, rows: Sequence, of, interval: dict) -> Coefficient:
+def _coefficient(name: str, items: Sequence[tuple[str, ...]], of: Figure, interval: dict) -> Coefficient:
     """The value with a percentile interval over items; resamples in which it is undefined are left out."""
-    if not rows:
+    if not items:
         return Coefficient(name=name, value=None, note=NO_PAIRS)
-    value = of(rows)
+    value = _value(items, of)
     if value is None:
-        return Coefficient(name=name, value=None, items=len(rows), note=ONE_KIND)
-    rng = np.random.default_rng(interval["seed"])
-    drawn = (of([rows[place] for place in rng.integers(0, len(rows), len(rows))]) for _ in range(interval["resamples"]))
-    found = [one for one in drawn if one is not None]
+        return Coefficient(name=name, value=None, items=len(items), note=ONE_KIND)
+    found = _drawn(items, of, interval["resamples"], interval["seed"])
     tail = (1 - interval["level"]) / 2
-    low, high = np.quantile(found, [tail, 1 - tail]) if len(rows) > 1 and len(found) > 1 else (None, None)
-    return Coefficient(
-        name=name,
-        value=value,
-        low=None if low is None else float(low),
-        high=None if high is None else float(high),
-        items=len(rows),
-    )
+    low, high = np.quantile(found, [tail, 1 - tail]).tolist() if len(items) > 1 and len(found) > 1 else (None, None)
+    return Coefficient(name=name, value=value, low=low, high=high, items=len(items))
+
+
+def _drawn(items: Sequence[tuple[str, ...]], of: Figure, resamples: int, seed: int) -> Floats:
+    """The figure of each resample of items in which it is defined; some at a time, so that memory is bounded."""
+    rng = np.random.default_rng(seed)
+    kinds, counts = zip(*sorted(Counter(items).items()), strict=True)
+    share, size = np.array(counts) / len(items), max(1, _CELLS // len(kinds))
+    parts = [
+        of(kinds, rng.multinomial(len(items), share, size=min(size, resamples - start)).astype(float))
+        for start in range(0, resamples, size)
+    ]
+    found = np.concatenate(parts)
+    return found[~np.isnan(found)]
 
 
 def _fields(made: Coefficient) -> dict:
     return {name: getattr(made, name) for name in made.__struct_fields__}
-
-
-def _at(span: tuple[float, float] | None, place: int) -> float | None:
-    return None if span is None else span[place]
 
 
 def _notes(counts: Counter[str], doubly: int, items: int) -> Iterable[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,6 +27,11 @@ class Item(Struct, frozen=True, kw_only=True, omit_defaults=False):
     labels: dict[str, str]
     """Annotator to label."""
     row: dict[str, Any]
+    parent: dict[str, Any] | None = None
+    """The generation, of a fact; `place` is the fact's in it."""
+    place: int = 0
+    changed: int = 0
+    """Labels in whose place the same annotator gave another."""
 
     @property
     def counts(self) -> list[tuple[str, int]]:
@@ -60,7 +65,8 @@ def agreement(
         Path | None, typer.Option(help="Write the items whose labels differ here, most divided first.")
     ] = None,
     majority: Annotated[
-        Path | None, typer.Option(help="Write every item with the label that most gave; ties are left out and counted.")
+        Path | None,
+        typer.Option(help="Write every item with the label that most gave; ties have none, and are counted."),
     ] = None,
     level: Annotated[float, typer.Option(min=0.5, max=0.999, help="Level of the intervals.")] = 0.95,
     seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
@@ -73,28 +79,46 @@ def agreement(
     if not items:
         raise UsageError("no labels in " + ", ".join(map(str, files)))
     whole = human_agreement(_marks(items), level=level, seed=seed)
-    groups = {name: human_agreement(_marks(own), level=level, seed=seed) for name, own in _grouped(items, by).items()}
+    parts = _grouped(items, by)
+    groups = {name: human_agreement(_marks(own), level=level, seed=seed) for name, own in parts.items()}
+    ungrouped = len(items) - sum(map(len, parts.values())) if by else 0
+    changed = sum(one.changed for one in items)
     divided = sorted((one for one in items if len(one.counts) > 1), key=lambda one: (_share(one), one.id))
     if disagreements:
         _write(disagreements, (_divided(one) for one in divided))
     ties = [one for one in items if one.majority is None]
     if majority:
-        _write(majority, ({**one.row, "id": one.id, "label": one.majority} for one in items if one.majority))
+        _write(majority, _adjudicated(items))
     if as_json:
-        found = {"agreement": whole, "groups": groups, "divided": len(divided), "ties": len(ties)}
+        found: dict[str, Any] = {"agreement": whole, "groups": groups, "divided": len(divided), "ties": len(ties)}
+        found |= {"ungrouped": ungrouped, "changed": changed}
         typer.echo(msgspec.json.encode(found).decode())
         return
     _print(whole, groups)
+    if ungrouped:
+        show.out().print(f"{ungrouped:,} items have no {by} and are in no group", markup=False)
+    if changed:
+        show.out().print(
+            f"{changed:,} labels were given anew by the same annotator; the later one counts", markup=False
+        )
     _print_divided(divided, ties, disagreements, majority)
 
 
 def _items(labels: Iterable[Labelled]) -> list[Item]:
-    """In the order in which they come first; an annotator's later label takes the place of the earlier one."""
+    """In the order in which they come first; an annotator's later label takes the place of an earlier one, which is
+    counted where it was another."""
     found: dict[str, Item] = {}
     for one in labels:
         known = found.get(one.mark.item)
-        given = {**(known.labels if known else {}), one.mark.annotator: one.mark.label}
-        found[one.mark.item] = Item(id=one.mark.item, labels=given, row={**one.row, **(known.row if known else {})})
+        before, who = known.labels if known else {}, one.mark.annotator
+        found[one.mark.item] = Item(
+            id=one.mark.item,
+            labels={**before, who: one.mark.label},
+            row={**one.row, **(known.row if known else {})},
+            parent=known.parent if known else one.parent,
+            place=known.place if known else one.place,
+            changed=(known.changed if known else 0) + (before.get(who, one.mark.label) != one.mark.label),
+        )
     return list(found.values())
 
 
@@ -121,6 +145,20 @@ def _divided(one: Item) -> dict[str, Any]:
     return {**one.row, "id": one.id, "labels": one.labels, "majority": one.majority}
 
 
+def _adjudicated(items: Iterable[Item]) -> Iterator[dict[str, Any]]:
+    """Items with their label, without ties; of facts the generations with all their facts, ties without a label."""
+    generations: dict[str, dict[str, Any]] = {}
+    for one in items:
+        if one.parent is None:
+            if one.majority is not None:
+                yield {**one.row, "id": one.id, "label": one.majority}
+            continue
+        parent = generations.setdefault(one.parent["id"], {**one.parent, "facts": [*one.parent["facts"]]})
+        if one.majority is not None:
+            parent["facts"][one.place] = {**parent["facts"][one.place], "label": one.majority}
+    yield from generations.values()
+
+
 def _write(path: Path, rows: Iterable[dict[str, Any]]) -> None:
     try:
         path.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
@@ -132,8 +170,9 @@ def _print(whole: HumanAgreement, groups: dict[str, HumanAgreement]) -> None:
     out = show.out()
     names = ", ".join(whole.annotators)
     out.print(f"{whole.items:,} items, {whole.doubly:,} with two labels or more; annotators: {names}", markup=False)
-    counts = ", ".join(f"{label} {count:,}" for label, count in whole.labels.items())
-    out.print(f"labels: {counts}", markup=False)
+    for who, counts in (("labels", whole.labels), *whole.given.items()):
+        said = ", ".join(f"{label} {count:,}" for label, count in counts.items())
+        out.print(show.printable(f"{who}: {said}"), markup=False)
     out.print()
     made = show.table("", "coefficient", "value", "interval", "items", right=("value", "items"))
     for name, one in (("all", whole), *groups.items()):

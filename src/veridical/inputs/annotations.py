@@ -32,6 +32,9 @@ class Labelled(Struct, frozen=True, kw_only=True):
     mark: Mark
     row: dict[str, Any]
     """The item's other fields, as the file has them."""
+    parent: dict[str, Any] | None = None
+    """Of a fact: its generation, all facts without labels; `place` is the fact's among them."""
+    place: int = 0
 
 
 class Columns(Struct, frozen=True, kw_only=True):
@@ -53,7 +56,8 @@ def read(files: Sequence[Path], columns: Columns) -> Iterator[Labelled]:
         raise UsageError(f"two files of one name, which is the annotator's: {', '.join(map(str, files))}")
     dropped = {label.casefold() for label in columns.drop}
     for file in files:
-        for record in records(str(file), (*LABELS, *ITEMS, *columns.annotators)):
+        named = filter(None, (columns.item, columns.annotator, columns.label))
+        for record in records(str(file), (*LABELS, *ITEMS, *columns.annotators, *named)):
             if record.error:
                 raise record.error
             if not isinstance(record.value, dict):
@@ -75,23 +79,37 @@ class _Place:
 
 def _row(row: Mapping[str, Any], place: _Place, columns: Columns, *, alone: bool) -> Iterator[Labelled]:
     facts = row.get("facts")
-    if isinstance(facts, list) and columns.label is None and not any(name in row for name in LABELS):
-        stem = str(_first(row, ITEMS) or place.line)
-        for number, fact in enumerate(facts):
-            if not isinstance(fact, dict):
-                raise place.error(f"fact {number} is not an object", "facts")
-            yield from _row({**_rest(row, "facts"), "id": f"{stem}#{number}", **fact}, place, columns, alone=alone)
+    if isinstance(facts, list) and not any(name in row for name in (*LABELS, columns.label)):
+        yield from _facts(row, facts, place, columns, alone=alone)
         return
-    item = row.get(columns.item) if columns.item else _first(row, ITEMS)
-    if item is None or item == "":
-        named = columns.item or ", ".join(ITEMS)
-        raise place.error(f"no item: there is none of {named}", columns.item)
+    item = _item(row, columns)
+    if item is None:
+        raise place.error(f"no item: there is none of {columns.item or ', '.join(ITEMS)}", columns.item)
+    for mark in _marks(item, row, place, columns, alone=alone):
+        yield Labelled(mark=mark, row=_rest(row, *LABELS, *ANNOTATORS))
+
+
+def _facts(
+    row: Mapping[str, Any], facts: Sequence[Any], place: _Place, columns: Columns, *, alone: bool
+) -> Iterator[Labelled]:
+    for number, fact in enumerate(facts):
+        if not isinstance(fact, dict):
+            raise place.error(f"fact {number} is not an object", "facts")
+    stem, rest = _item(row, columns) or str(place.line), _rest(row, "facts", *ANNOTATORS)
+    parent = {**rest, "id": stem, "facts": [_rest(fact, *LABELS, *ANNOTATORS) for fact in facts]}
+    for number, fact in enumerate(facts):
+        item = f"{stem}#{_item(fact, columns) or number}"
+        for mark in _marks(item, {**_rest(row, "facts"), **fact}, place, columns, alone=alone):
+            yield Labelled(mark=mark, row={**rest, **parent["facts"][number]}, parent=parent, place=number)
+
+
+def _marks(item: str, row: Mapping[str, Any], place: _Place, columns: Columns, *, alone: bool) -> Iterator[Mark]:
     for annotator, label in _labels(row, place, columns, alone=alone):
         if label is None or label == "":
             continue  # not labelled by this annotator
         if isinstance(label, list | dict):
             raise place.error("must be a label, not a list or an object", columns.label or "label")
-        yield Labelled(mark=Mark(str(item), annotator, _said(label)), row=_rest(row, *LABELS, *ANNOTATORS))
+        yield Mark(item, annotator, _said(label))
 
 
 def _labels(row: Mapping[str, Any], place: _Place, columns: Columns, *, alone: bool) -> Iterable[tuple[str, Any]]:
@@ -101,7 +119,8 @@ def _labels(row: Mapping[str, Any], place: _Place, columns: Columns, *, alone: b
         return [(name, row[name]) for name in columns.annotators]
     field = columns.label or next((name for name in LABELS if name in row), None)
     if field is None or field not in row:
-        raise place.error("there is no label", field or "label")
+        hint = "" if field else "; where each annotator has a column, name them all with --column"
+        raise place.error(f"there is no label{hint}", field or "label")
     value = row[field]
     if isinstance(value, dict):
         return [(str(name), label) for name, label in value.items()]
@@ -113,6 +132,11 @@ def _labels(row: Mapping[str, Any], place: _Place, columns: Columns, *, alone: b
     if who is None:
         raise place.error("no annotator: name the field, the columns, or give a file an annotator", columns.annotator)
     return [(str(who), value)]
+
+
+def _item(row: Mapping[str, Any], columns: Columns) -> str | None:
+    found = _first(row, (columns.item,) if columns.item else ITEMS)
+    return None if found is None else str(found)
 
 
 def _first(row: Mapping[str, Any], names: Iterable[str]) -> Any:
