@@ -195,6 +195,7 @@ async def _opened(name: str, asked: _Asked) -> AsyncIterator[Decomposer]:
         stack.push_async_callback(opened.close)
         if asked.store:
             stack.push_async_callback(asked.store.drain, GRACE)
+        stack.push(lambda kind, *_: asked.budget.stop() if kind else None)  # first: no further call after trouble
         if asked.compat:
             preset = Published() if asked.compat == "factscore" else PublishedSAFE()
             yield preset.decomposer(opened, asked.demonstrations)
